@@ -1,0 +1,64 @@
+"""Edges: the instants where the windows of a tree begin or end, as (slide, shift) classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import gcd, lcm
+
+from weft.model.window import Window
+
+EdgeClass = tuple[int, int]
+"""An edge lies at every `shift + k * slide`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """A union of edge classes, sorted, none of which contains another.
+
+    >>> Edges.of([Window(12, 9), Window(10, 6)]).classes
+    ((6, 0), (6, 4), (9, 0), (9, 3))
+    """
+
+    classes: tuple[EdgeClass, ...]
+
+    @classmethod
+    def of(cls, windows: Iterable[Window]) -> Edges:
+        return cls.of_classes(c for w in windows for c in w.classes)
+
+    @classmethod
+    def of_classes(cls, classes: Iterable[EdgeClass]) -> Edges:
+        """Drop the classes whose every edge another class has: a multiple of its slide, at the same residue."""
+        kept: list[EdgeClass] = []
+        for slide, shift in sorted({(slide, shift % slide) for slide, shift in classes}):
+            if not any(slide % s == 0 and shift % s == h for s, h in kept):
+                kept.append((slide, shift))
+        return cls(tuple(kept))
+
+    def __or__(self, other: Edges) -> Edges:
+        return Edges.of_classes((*self.classes, *other.classes))
+
+    @property
+    def period(self) -> int:
+        """The composite slide: after it the edges repeat."""
+        return lcm(*(slide for slide, _ in self.classes))
+
+    @property
+    def granule(self) -> EdgeClass:
+        """The sparsest single class that has all these edges."""
+        slide, shift = self.classes[0]
+        for s, h in self.classes[1:]:
+            slide = gcd(slide, s, abs(h - shift))
+        return slide, shift % slide
+
+    def floor(self, time: int) -> int:
+        """The greatest edge that is not after `time`."""
+        return max(time - (time - shift) % slide for slide, shift in self.classes)
+
+    def next(self, time: int) -> int:
+        """The smallest edge after `time`: the end of the slice that holds it."""
+        return min(time + slide - (time - shift) % slide for slide, shift in self.classes)
+
+    def contains(self, other: Edges) -> bool:
+        """Whether each edge of `other` is one of these, class by class (sufficient, and exact for single classes)."""
+        return (self | other) == self

@@ -1,0 +1,66 @@
+"""Plans as frozen values: which queries share a tree, how a tree is fed, and what that costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from weft.model import Edges, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Queries that share one slicing."""
+
+    queries: tuple[str, ...]
+    edges: Edges
+    edge_rate: Fraction
+    """Slices a second."""
+    omega: Fraction
+    """Final operations a slice."""
+    technique: str
+
+    @property
+    def final_cost(self) -> Fraction:
+        return self.edge_rate * self.omega
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One native pass over the rows: a grouping, the slices it makes, and the trees (by index) that fold them.
+
+    Weave Share feeds each tree by itself; TriWeave feeds all trees of a grouping from one composite slicing.
+    """
+
+    keys: tuple[str, ...]
+    edges: Edges
+    edge_rate: Fraction
+    trees: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The best merge that was left: why a plan has the trees that it has."""
+
+    left: int
+    right: int
+    cost: Fraction
+    """What the whole plan would cost with the two trees (by index) merged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Trees with their feeds and costs; `cost` is in aggregate operations a second."""
+
+    workload: Workload
+    strategy: str
+    technique: str
+    rate: Fraction
+    trees: tuple[Tree, ...]
+    feeds: tuple[Feed, ...]
+    cost: Fraction
+    unshared: Fraction
+    """What the same queries cost with a tree each."""
+    refused: Refusal | None = None
+    seconds: float | None = None
+    """Calibrated seconds of work a second of stream; None where the machine was not measured."""
