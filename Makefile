@@ -1,0 +1,64 @@
+# `demo`, `lint`, `test`, `check` and `bench` set everything up themselves: a clone, a Python and a JDK are enough.
+
+# Name an interpreter to use that one and no other; else the first fitting one on PATH is taken.
+PYTHON ?=
+ARGS ?=
+
+BIN   := .venv/bin
+STAMP := .venv/.set-up
+
+NEEDS_PYTHON = weft needs Python 3.11, 3.12 or 3.13 with venv: install it with \`apt-get install python3.11 python3.11-venv\` \
+(Debian, Ubuntu) or \`brew install python@3.11\` (macOS), or name one with \`make PYTHON=/path/to/python\`.
+NEEDS_JDK = weft needs a JDK 17 or 21: install it with \`apt-get install openjdk-17-jdk-headless\` (Debian, Ubuntu) or \
+\`brew install openjdk@17\` (macOS), and point JAVA_HOME at it if it is not the java on PATH.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo lint test check bench jdk
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
+
+setup: jdk $(STAMP) ## create .venv with the locked packages
+
+demo: jdk $(STAMP) ## run a hundred queries over a live stream for half a minute
+	$(BIN)/weft demo $(ARGS)
+
+lint: $(STAMP) ## ruff, mypy, and the import rules
+	$(BIN)/ruff check src tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: jdk $(STAMP) ## all tests; ARGS="-k name" for some of them
+	$(BIN)/python -m pytest $(ARGS)
+
+check: lint test ## lint, then test
+
+bench: jdk $(STAMP) ## list the benchmarks and run a quick one against plain Spark
+	$(BIN)/weft bench --list
+	$(BIN)/weft bench spark --quick
+
+# Spark takes JAVA_HOME before PATH, and so does this.
+jdk:
+	@version=$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); \
+	case "$$version" in 17|21) ;; *) echo "$(NEEDS_JDK)" >&2; exit 1 ;; esac
+
+# uv lives beside .venv, not in it: `uv sync` removes from .venv whatever the lock does not name. It reads SSL_CERT_FILE
+# where pip reads PIP_CERT.
+$(STAMP): uv.lock pyproject.toml
+	@python=; \
+	for candidate in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
+	  python=$$("$$candidate" -c 'import ensurepip, sys, venv; (3, 11) <= sys.version_info[:2] <= (3, 13) or sys.exit(1); print(sys.executable)' 2>/dev/null) \
+	    && break; \
+	done; \
+	if [ -z "$$python" ]; then echo "$(NEEDS_PYTHON)" >&2; exit 1; fi; \
+	set -e; \
+	if ! .uv/bin/uv --version >/dev/null 2>&1; then \
+	  echo "Installing uv into .uv"; \
+	  "$$python" -m venv --clear .uv; \
+	  echo '*' > .uv/.gitignore; \
+	  .uv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.8,<1'; \
+	fi; \
+	if [ -n "$${PIP_CERT:-}" ] && [ -z "$${SSL_CERT_FILE:-}" ]; then export SSL_CERT_FILE="$$PIP_CERT"; fi; \
+	echo "Installing the locked packages into .venv"; \
+	UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never .uv/bin/uv sync --locked --python "$$python"; \
+	touch $@
