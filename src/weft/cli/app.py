@@ -1,0 +1,60 @@
+"""The command itself: which subcommands there are, and what happens when one of them refuses."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from weft.cli.plan import plan
+from weft.model import WeftError
+
+REFUSED = 2
+"""The exit code of everything that weft refuses, the same as for a wrong option."""
+
+
+class Commands(TyperGroup):
+    """Subcommands whose `WeftError`s end here: message to stderr, no traceback unless `--debug` stands somewhere."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # It is after a command failed that one wants `--debug`, so it may stand at the end of the line as well.
+        if "--debug" in args:
+            args = ["--debug", *(a for a in args if a != "--debug")]
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except WeftError as error:
+            if ctx.params["debug"]:
+                raise
+            typer.echo(str(error), err=True)
+            raise typer.Exit(REFUSED) from None
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"weft {version('weft')}")
+        raise typer.Exit
+
+
+@app.callback()
+def weft(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Hundreds of windowed aggregate queries over one stream, woven into one Spark job."""
+
+
+app.command()(plan)
+
+
+def main() -> None:
+    app(prog_name="weft")

@@ -1,0 +1,58 @@
+"""`weft plan`: what would share, and what it would cost. No Spark, no JVM."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.cli.queries import EventTime, QueryFile, Strategy, read_queries
+from weft.model import WeftError
+from weft.optimizer import optimize
+from weft.plan.explain import explain, to_html, to_json
+
+
+class UnwritablePage(WeftError):
+    """The file for the HTML page cannot be written."""
+
+
+def parse_rate(text: str) -> Fraction:
+    """Rows a second, exactly as written.
+
+    >>> parse_rate("1.2"), parse_rate("1e4")
+    (Fraction(6, 5), Fraction(10000, 1))
+    """
+    try:
+        rate = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise typer.BadParameter(f"{text!r} is not a number of rows a second, such as 10000 or 1.2") from None
+    if rate <= 0:
+        raise typer.BadParameter(f"must be above 0, got {text}")
+    return rate
+
+
+def plan(
+    file: QueryFile,
+    rate: Annotated[
+        Fraction, typer.Option(parser=parse_rate, metavar="NUMBER", help="Rows a second that the stream brings.")
+    ] = Fraction(10_000),
+    strategy: Strategy = None,
+    technique: Annotated[
+        str | None, typer.Option(metavar="NAME", help="How windows are built from slices; else the cheapest that fits.")
+    ] = None,
+    event_time: EventTime = "ts",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    html: Annotated[Path | None, typer.Option(metavar="F", help="Also write the plan as a page to this file.")] = None,
+) -> None:
+    """Show which queries would share work, and what that costs."""
+    options = {"strategy": strategy, "technique": technique}
+    chosen = {name: value for name, value in options.items() if value is not None}
+    woven = optimize(read_queries(file, event_time), rate=rate, **chosen)
+    if html is not None:
+        try:
+            html.write_text(to_html(woven), encoding="utf-8")
+        except OSError as error:
+            raise UnwritablePage(f"{html}: {error.strerror}; name a file that can be written") from error
+    typer.echo(to_json(woven) if as_json else explain(woven))

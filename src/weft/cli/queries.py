@@ -1,0 +1,39 @@
+"""Query files and the options that every command which reads them has."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.model import WeftError, Workload
+from weft.sql import parse
+
+QueryFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="Statements separated by `;`, named by CREATE VIEW name AS, else q1, q2, ...; - reads standard input.",
+    ),
+]
+EventTime = Annotated[str, typer.Option(metavar="COLUMN", help="The column that windows are cut on.")]
+Strategy = Annotated[str | None, typer.Option(metavar="NAME", help="How queries are put into trees.")]
+
+
+class UnreadableQueries(WeftError):
+    """A query file that cannot be read, is no text, or has no query in it."""
+
+
+def read_queries(file: Path, event_time: str) -> Workload:
+    try:
+        text = (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).decode("utf-8-sig")
+    except OSError as error:
+        raise UnreadableQueries(f"{file}: {error.strerror}; name a file of queries, or - for standard input") from error
+    except UnicodeDecodeError as error:
+        raise UnreadableQueries(f"{file}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
+    queries = Workload(parse(text, event_time=event_time))
+    if not queries:
+        raise UnreadableQueries(f"{file}: no query in it; write at least one SELECT with a window")
+    return queries
