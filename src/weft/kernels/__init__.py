@@ -1,0 +1,50 @@
+"""Compiled loops: arrays in, arrays out.
+
+Each function is compiled once for contiguous, writable int64, int32 (groups) and float64 arrays, and kept on disk. A
+read-only array, such as a view of Arrow memory, is another type to the compiler and would be compiled for again: pass
+`plain(array, dtype)`.
+
+    order = sort_order(groups, slices, group_count)
+    offsets = group_offsets(groups[order], group_count)
+    counts = count_windows(slices[order], offsets, length, slide, offset, k_low, k_high)
+    fill_windows(..., starts, group_out, k_out, lo_out, hi_out)
+    tables = BLOCKS["float_sum"].build(values[order], longest)
+    BLOCKS["float_sum"].answer(tables, lo_out, hi_out, out)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from weft.kernels.order import floor_edges, group_offsets, merge_order, sort_order
+from weft.kernels.techniques.blocks import BLOCKS
+from weft.kernels.techniques.combine import NO_VALUE
+from weft.kernels.techniques.panes import PANES
+from weft.kernels.techniques.prefix import prefix_answers, prefix_sums
+from weft.kernels.techniques.technique import Tables, Technique
+from weft.kernels.windows import count_windows, fill_windows
+
+__all__ = [
+    "BLOCKS",
+    "NO_VALUE",
+    "PANES",
+    "Tables",
+    "Technique",
+    "count_windows",
+    "fill_windows",
+    "floor_edges",
+    "group_offsets",
+    "merge_order",
+    "plain",
+    "prefix_answers",
+    "prefix_sums",
+    "sort_order",
+]
+
+
+def plain(array: Any, dtype: DTypeLike) -> NDArray[Any]:
+    """The array as kernels take it: contiguous, writable, of this type; copied only where it is not so already."""
+    return np.require(array, dtype, ["C", "W"])

@@ -1,0 +1,182 @@
+"""Partials in the order of (group, slice), and the slice of a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+DISTINCT_LIMIT = 1 << 15
+"""Above this many distinct slices the table that ranks them leaves the cache, and a comparison sort is as fast."""
+
+SLOTS = 4 * DISTINCT_LIMIT
+MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads multiples of a slide over the slots
+SHIFT = np.uint64(64 - SLOTS.bit_length() + 1)
+
+
+def sort_order(groups: NDArray[np.int32], slices: NDArray[np.int64], group_count: int) -> NDArray[np.int64]:
+    """The stable permutation that sorts partials by (group, slice).
+
+    requires  0 <= groups < group_count
+    cost      O(n) up to `DISTINCT_LIMIT` distinct slices, else O(n log n); one look for what is sorted already
+    space     four arrays of n
+    """
+    if is_sorted(groups, slices):
+        return np.arange(len(slices))
+    distinct, ranks = rank_slices(slices)
+    if len(distinct) > DISTINCT_LIMIT:
+        by_slice = np.argsort(slices, kind="stable")
+    else:
+        by_slice = counting_order(places_in_time(distinct)[ranks], np.arange(len(slices)), len(distinct))
+    order: NDArray[np.int64] = counting_order(groups, by_slice, group_count)
+    return order
+
+
+def places_in_time(distinct: NDArray[np.int64]) -> NDArray[np.int32]:
+    """For each of the distinct slices, how many are before it."""
+    places = np.empty(len(distinct), np.int32)
+    places[np.argsort(distinct)] = np.arange(len(distinct), dtype=np.int32)
+    return places
+
+
+@njit(cache=True, nogil=True)
+def is_sorted(groups: NDArray[np.int32], slices: NDArray[np.int64]) -> bool:
+    """Whether partials are sorted by (group, slice).
+
+    requires  arrays of one length
+    cost      O(n), less where the first disorder comes early
+    space     none
+    """
+    for i in range(1, len(slices)):
+        if groups[i] < groups[i - 1] or (groups[i] == groups[i - 1] and slices[i] < slices[i - 1]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def rank_slices(slices: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The distinct slices in the order of their first sight, and for each partial the place of its slice there.
+
+    requires  nothing; stops, with more than `DISTINCT_LIMIT` distinct slices, when there are more
+    cost      O(1) a partial
+    space     a fixed hash table and n ranks
+    """
+    slots = np.full(SLOTS, -1, np.int32)  # open addressing: places in `distinct`, -1 where free
+    distinct = np.empty(DISTINCT_LIMIT + 1, np.int64)
+    ranks = np.empty(len(slices), np.int32)
+    found = 0
+    rank = np.int32(-1)
+    for i in range(len(slices)):
+        time = slices[i]
+        if rank >= 0 and distinct[rank] == time:
+            ranks[i] = rank
+            continue
+        slot = np.int64((np.uint64(time) * MIX) >> SHIFT)
+        rank = slots[slot]
+        while rank >= 0 and distinct[rank] != time:
+            slot = (slot + 1) & (SLOTS - 1)
+            rank = slots[slot]
+        if rank < 0:
+            rank = np.int32(found)
+            slots[slot] = rank
+            distinct[found] = time
+            found += 1
+            if found > DISTINCT_LIMIT:
+                break
+        ranks[i] = rank
+    return distinct[:found].copy(), ranks
+
+
+@njit(cache=True, nogil=True)
+def counting_order(keys: NDArray[np.int32], order: NDArray[np.int64], key_count: int) -> NDArray[np.int64]:
+    """`order` sorted by `keys[order]`, stable.
+
+    requires  0 <= keys < key_count; order a permutation
+    cost      O(n + key_count)
+    space     the result and key_count
+    """
+    places = group_offsets(keys, key_count)
+    result = np.empty(len(order), np.int64)
+    for i in order:
+        key = keys[i]
+        result[places[key]] = i
+        places[key] += 1
+    return result
+
+
+@njit(cache=True, nogil=True)
+def group_offsets(groups: NDArray[np.int32], group_count: int) -> NDArray[np.int64]:
+    """Where each group begins when partials are sorted by group, and at the end their number.
+
+    requires  0 <= groups < group_count
+    cost      O(n + group_count)
+    space     the result
+    """
+    offsets = np.zeros(group_count + 1, np.int64)
+    for group in groups:
+        offsets[group + 1] += 1
+    for g in range(group_count):
+        offsets[g + 1] += offsets[g]
+    return offsets
+
+
+@njit(cache=True, nogil=True)
+def merge_order(
+    groups_a: NDArray[np.int32],
+    slices_a: NDArray[np.int64],
+    groups_b: NDArray[np.int32],
+    slices_b: NDArray[np.int64],
+    group_count: int,
+) -> NDArray[np.int64]:
+    """The permutation of `a` followed by `b` that sorts both by (group, slice), a before b where they are equal.
+
+    requires  a and b each sorted by (group, slice); 0 <= groups < group_count
+    cost      O(n + group_count), without a comparison for groups where b is newer than a
+    space     the result and two arrays of group_count
+    """
+    begins_a, begins_b = group_offsets(groups_a, group_count), group_offsets(groups_b, group_count)
+    shift = len(slices_a)
+    order = np.empty(shift + len(slices_b), np.int64)
+    place = 0
+    for g in range(group_count):
+        i, until_i = begins_a[g], begins_a[g + 1]
+        j, until_j = begins_b[g], begins_b[g + 1]
+        if i < until_i and j < until_j and slices_b[j] < slices_a[until_i - 1]:
+            while i < until_i and j < until_j:
+                if slices_b[j] < slices_a[i]:
+                    order[place] = shift + j
+                    j += 1
+                else:
+                    order[place] = i
+                    i += 1
+                place += 1
+        for rest in range(i, until_i):
+            order[place] = rest
+            place += 1
+        for rest in range(j, until_j):
+            order[place] = shift + rest
+            place += 1
+    return order
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def floor_edges(times: NDArray[np.int64], slides: NDArray[np.int64], shifts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The greatest edge not after each time, over the classes with edges at `shifts[c] + k * slides[c]`.
+
+    requires  at least one class; slides positive; a slide around each time fits 64 bits
+    cost      O(classes) a time, O(1) where the slice is that of the time before
+    space     the result
+    """
+    edges = np.empty(len(times), np.int64)
+    edge, following = np.int64(0), np.int64(0)  # the slice of the time before is [edge, following); empty at first
+    for i in range(len(times)):
+        time = times[i]
+        if not edge <= time < following:
+            since, until = slides[0], slides[0]
+            for c in range(len(slides)):
+                past = (time - shifts[c]) % slides[c]
+                since = min(since, past) if c else past
+                until = min(until, slides[c] - past) if c else slides[c] - past
+            edge, following = time - since, time + until
+        edges[i] = edge
+    return edges

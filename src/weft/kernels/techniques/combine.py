@@ -1,0 +1,216 @@
+"""What a technique may know of an aggregate: how partials are read, combined and written.
+
+The functions are plain Python that numba also compiles. A technique closes over them, and because each of them is found
+again by its name, what is compiled for one operator stays valid on disk for the next process.
+
+An element is a scalar, or a tuple that stands as one row of a two-dimensional table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+Column = NDArray[Any]
+Row = tuple[float, ...]
+
+NO_VALUE: int = int(np.iinfo(np.int64).min)
+"""The key of a partial that has nothing to choose."""
+
+
+@register_jitable
+def load(table: Column, i: int) -> Any:
+    return table[i]
+
+
+@register_jitable
+def store(table: Column, i: int, element: Any) -> None:
+    table[i] = element
+
+
+@register_jitable
+def keep(values: Column, element: Any) -> Any:
+    return element
+
+
+@register_jitable
+def add(values: Column, older: float, newer: float) -> float:
+    return older + newer
+
+
+@register_jitable
+def both_bits(values: Column, older: int, newer: int) -> int:
+    return older & newer
+
+
+@register_jitable
+def any_bits(values: Column, older: int, newer: int) -> int:
+    return older | newer
+
+
+@register_jitable
+def odd_bits(values: Column, older: int, newer: int) -> int:
+    return older ^ newer
+
+
+@register_jitable
+def position(keys: Column, i: int) -> int:
+    return i
+
+
+@register_jitable
+def later_greatest(keys: Column, older: int, newer: int) -> int:
+    return newer if keys[newer] >= keys[older] else older
+
+
+@register_jitable
+def earlier_greatest(keys: Column, older: int, newer: int) -> int:
+    return newer if keys[newer] > keys[older] else older
+
+
+@register_jitable
+def chosen(keys: Column, winner: int) -> int:
+    return -1 if keys[winner] == NO_VALUE else winner
+
+
+@register_jitable
+def store_row(table: Column, i: int, element: Row) -> None:
+    for c in range(len(element)):
+        table[i, c] = element[c]
+
+
+@register_jitable
+def load_3(table: Column, i: int) -> Row:
+    return table[i, 0], table[i, 1], table[i, 2]
+
+
+@register_jitable
+def load_4(table: Column, i: int) -> Row:
+    return table[i, 0], table[i, 1], table[i, 2], table[i, 3]
+
+
+@register_jitable
+def load_5(table: Column, i: int) -> Row:
+    return table[i, 0], table[i, 1], table[i, 2], table[i, 3], table[i, 4]
+
+
+@register_jitable
+def load_6(table: Column, i: int) -> Row:
+    return table[i, 0], table[i, 1], table[i, 2], table[i, 3], table[i, 4], table[i, 5]
+
+
+@register_jitable
+def merge_moments_2(values: Column, older: Row, newer: Row) -> Row:
+    """(n, mean, m2), Chan, Golub and LeVeque 1979."""
+    n_a, mean_a, m2_a = older
+    n_b, mean_b, m2_b = newer
+    if n_a == 0.0:
+        return newer
+    if n_b == 0.0:
+        return older
+    n = n_a + n_b
+    delta = mean_b - mean_a
+    step = delta / n
+    return n, mean_a + step * n_b, m2_a + m2_b + delta * step * n_a * n_b
+
+
+@register_jitable
+def merge_moments_3(values: Column, older: Row, newer: Row) -> Row:
+    """(n, mean, m2, m3), Pébay 2008."""
+    n_a, mean_a, m2_a, m3_a = older
+    n_b, mean_b, m2_b, m3_b = newer
+    if n_a == 0.0:
+        return newer
+    if n_b == 0.0:
+        return older
+    n = n_a + n_b
+    delta = mean_b - mean_a
+    step = delta / n
+    spread = delta * step * n_a * n_b
+    m3 = m3_a + m3_b + spread * step * (n_a - n_b) + 3.0 * step * (n_a * m2_b - n_b * m2_a)
+    return n, mean_a + step * n_b, m2_a + m2_b + spread, m3
+
+
+@register_jitable
+def merge_moments_4(values: Column, older: Row, newer: Row) -> Row:
+    """(n, mean, m2, m3, m4), Pébay 2008."""
+    n_a, mean_a, m2_a, m3_a, m4_a = older
+    n_b, mean_b, m2_b, m3_b, m4_b = newer
+    if n_a == 0.0:
+        return newer
+    if n_b == 0.0:
+        return older
+    n = n_a + n_b
+    delta = mean_b - mean_a
+    step = delta / n
+    spread = delta * step * n_a * n_b
+    m3 = m3_a + m3_b + spread * step * (n_a - n_b) + 3.0 * step * (n_a * m2_b - n_b * m2_a)
+    m4 = (
+        m4_a
+        + m4_b
+        + spread * step * step * (n_a * n_a - n_a * n_b + n_b * n_b)
+        + 6.0 * step * step * (n_a * n_a * m2_b + n_b * n_b * m2_a)
+        + 4.0 * step * (n_a * m3_b - n_b * m3_a)
+    )
+    return n, mean_a + step * n_b, m2_a + m2_b + spread, m3, m4
+
+
+@register_jitable
+def merge_comoments(values: Column, older: Row, newer: Row) -> Row:
+    """(n, mean_x, mean_y, c_xy, m2_x, m2_y), Pébay 2008."""
+    n_a, x_a, y_a, c_a, xx_a, yy_a = older
+    n_b, x_b, y_b, c_b, xx_b, yy_b = newer
+    if n_a == 0.0:
+        return newer
+    if n_b == 0.0:
+        return older
+    n = n_a + n_b
+    dx, dy = x_b - x_a, y_b - y_a
+    step_x, step_y = dx / n, dy / n
+    weight = n_a * n_b
+    return (
+        n,
+        x_a + step_x * n_b,
+        y_a + step_y * n_b,
+        c_a + c_b + dx * step_y * weight,
+        xx_a + xx_b + dx * step_x * weight,
+        yy_a + yy_b + dy * step_y * weight,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An associative `combine(values, older, newer)` and the way its elements enter and leave tables.
+
+    `lift(values, i)` makes an element of partial i; `lower(values, element)` makes an answer of an element.
+    """
+
+    combine: Callable[[Column, Any, Any], Any]
+    lift: Callable[[Column, int], Any] = load
+    load: Callable[[Column, int], Any] = load
+    store: Callable[[Column, int, Any], None] = store
+    lower: Callable[[Column, Any], Any] = keep
+
+
+def _rows(combine: Callable[[Column, Any, Any], Any], load_row: Callable[[Column, int], Row]) -> Operator:
+    return Operator(combine, lift=load_row, load=load_row, store=store_row)
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "float_sum": Operator(add),
+    "bit_and": Operator(both_bits),
+    "bit_or": Operator(any_bits),
+    "bit_xor": Operator(odd_bits),
+    "argmax_last": Operator(later_greatest, lift=position, lower=chosen),
+    "argmax_first": Operator(earlier_greatest, lift=position, lower=chosen),
+    "moments_2": _rows(merge_moments_2, load_3),
+    "moments_3": _rows(merge_moments_3, load_4),
+    "moments_4": _rows(merge_moments_4, load_5),
+    "comoments": _rows(merge_comoments, load_6),
+}
+"""Columns are int64, or float64 for float_sum; rows of moments and comoments are float64, n = 0 is the identity."""

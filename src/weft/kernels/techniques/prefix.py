@@ -1,0 +1,38 @@
+"""Prefix sums: two reads and a subtraction an answer. Only where subtracting undoes adding: integers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(cache=True, nogil=True)
+def prefix_sums(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sums of the first 0, 1, ... n partials, modulo 2**64.
+
+    requires  integers
+    cost      one addition a partial
+    space     the result
+    """
+    prefix = np.empty(len(values) + 1, np.int64)
+    total = np.int64(0)
+    prefix[0] = total
+    for i in range(len(values)):
+        total += values[i]
+        prefix[i + 1] = total
+    return prefix
+
+
+@njit(cache=True, nogil=True)
+def prefix_answers(
+    prefix: NDArray[np.int64], lo: NDArray[np.int64], hi: NDArray[np.int64], out: NDArray[np.int64]
+) -> None:
+    """Write the sum of partials `lo[i]:hi[i]` to `out[i]`; right whenever the sum itself fits 64 bits.
+
+    requires  lo <= hi
+    cost      one subtraction an answer
+    space     none
+    """
+    for i in range(len(lo)):
+        out[i] = prefix[hi[i]] - prefix[lo[i]]
