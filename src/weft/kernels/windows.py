@@ -25,7 +25,7 @@ def count_windows(
     """Count, for each group, the windows k in `[k_low, k_high]` that hold at least one of its partials.
 
     requires  slices ascending within a group; slide and length positive; times, and times a window apart, fit 64 bits
-    cost      O(1) a partial, a division only where new windows begin
+    cost      O(1) a partial, divisions only where a slide is skipped
     space     the result
     """
     groups = len(offsets) - 1
@@ -43,8 +43,8 @@ def count_windows(
             time = slices[i]
             if time < begin:
                 continue  # its windows are those of an earlier partial
-            newest = (time - offset) // slide
-            oldest = max(following, (time - offset - length) // slide + 1)
+            newest = following if time < begin + slide else (time - offset) // slide
+            oldest = following if time < begin + length else (time - offset - length) // slide + 1
             if newest >= k_high:
                 count += max(0, k_high - oldest + 1)
                 break

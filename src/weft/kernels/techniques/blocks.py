@@ -118,15 +118,15 @@ def blocks(operator: Operator) -> Technique:
                 for p in range(first + 1, last + 1):
                     element = combine(values, element, lift(values, p))
             else:
-                element = load(suffix, first)
+                older, newer = load(suffix, first), load(prefix, last)
                 if i == j:
-                    element = combine(values, element, load(levels, i))
+                    older = combine(values, older, load(levels, i))
                 elif i < j:
                     level = min(highest_bit(i ^ j), top)
                     right = level + 1 if level == top else level
-                    element = combine(values, element, load(levels, level * count + i))
-                    element = combine(values, element, load(levels, right * count + j))
-                element = combine(values, element, load(prefix, last))
+                    older = combine(values, older, load(levels, level * count + i))
+                    newer = combine(values, load(levels, right * count + j), newer)
+                element = combine(values, older, newer)
             store(out, q, lower(values, element))
 
     return Technique(build_blocks, answer_blocks)
