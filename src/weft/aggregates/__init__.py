@@ -1,0 +1,6 @@
+"""The algebra of aggregates: what is kept of rows, how it combines, how an answer is read from it."""
+
+from weft.aggregates.component import KINDS, Algebra, Component
+from weft.aggregates.registry import AGGREGATES, EVENT_TIME, Aggregate, components
+
+__all__ = ["AGGREGATES", "EVENT_TIME", "KINDS", "Aggregate", "Algebra", "Component", "components"]

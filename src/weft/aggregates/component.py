@@ -1,0 +1,78 @@
+"""Components: the parts of a partial, each combined by itself and shared by every aggregate that needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Flag, auto
+
+
+class Algebra(Flag):
+    """What `combine` can do; a technique asks for some of it."""
+
+    ASSOCIATIVE = auto()
+    COMMUTATIVE = auto()
+    INVERTIBLE = auto()
+    """Can forget the oldest exactly: `remove(combine(a, b), a) == b`. Integers can, floats cannot."""
+    SELECTIVE = auto()
+    """`combine(a, b)` is a or b."""
+
+
+FOLD = Algebra.ASSOCIATIVE | Algebra.COMMUTATIVE
+CHOICE = FOLD | Algebra.SELECTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How Spark makes a component from rows: one native aggregate a column, over arguments `{0}`, `{1}`."""
+
+    lifts: tuple[str, ...]
+    algebra: Algebra
+
+
+_VARIANCE = ("count({0})", "avg({0})", "var_pop({0})")
+
+KINDS: Mapping[str, Kind] = {
+    "rows": Kind(("count(1)",), FOLD | Algebra.INVERTIBLE),
+    "count": Kind(("count({0})",), FOLD | Algebra.INVERTIBLE),
+    "sum": Kind(("sum({0})",), FOLD | Algebra.INVERTIBLE),
+    "max": Kind(("max({0})",), CHOICE),
+    "min": Kind(("min({0})",), CHOICE),
+    # The ordering stands first, so that the selective family chooses by its first column.
+    "max_by": Kind(("max({1})", "max_by({0}, {1})"), CHOICE),
+    "min_by": Kind(("min({1})", "min_by({0}, {1})"), CHOICE),
+    "bit_and": Kind(("bit_and({0})",), FOLD),
+    "bit_or": Kind(("bit_or({0})",), FOLD),
+    "bit_xor": Kind(("bit_xor({0})",), FOLD),
+    # Central moments, not power sums: the squares of values far from zero would swallow their differences.
+    "moments_2": Kind(_VARIANCE, FOLD),
+    "moments_3": Kind((*_VARIANCE, "skewness({0})"), FOLD),
+    "moments_4": Kind((*_VARIANCE, "skewness({0})", "kurtosis({0})"), FOLD),
+    "comoments": Kind(
+        (
+            "count({0}, {1})",
+            "avg(CASE WHEN {1} IS NOT NULL THEN {0} END)",
+            "avg(CASE WHEN {0} IS NOT NULL THEN {1} END)",
+            "covar_pop({0}, {1})",
+            "var_pop(CASE WHEN {1} IS NOT NULL THEN {0} END)",
+            "var_pop(CASE WHEN {0} IS NOT NULL THEN {1} END)",
+        ),
+        FOLD,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A kind over arguments (Spark SQL): equal components are kept once, whoever asked for them."""
+
+    kind: str
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def lifts(self) -> tuple[str, ...]:
+        return KINDS[self.kind].lifts
+
+    @property
+    def algebra(self) -> Algebra:
+        return KINDS[self.kind].algebra

@@ -1,0 +1,119 @@
+"""Groups of a bucket as dense numbers: partials carry the number, the keys are kept once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Ids = npt.NDArray[np.int32]
+
+
+class GroupIndex:
+    """Numbers groups in the order of first sight; append-only, so that older states stay valid.
+
+    Equality is Spark's: NULL equals NULL and NaN equals NaN (Spark itself has already made -0.0 into 0.0).
+    """
+
+    def __init__(self, fields: tuple[pa.Field, ...]) -> None:
+        self.fields = fields
+        self._chunks: list[list[pa.Array]] = [[] for _ in fields]
+        self._columns: list[pa.Array] | None = None
+        self._ids: dict[Any, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def number(self, columns: list[pa.Array], rows: int) -> Ids:
+        """The group number of each row; unseen groups get the next ones."""
+        if rows == 0:
+            return np.empty(0, np.int32)
+        codes, first = _combine([_codes(c) for c in columns], rows)
+        distinct = [c.take(pa.array(first)) for c in columns]
+        keys: list[Any] = list(zip(*(_hashable(c) for c in distinct), strict=True)) if columns else [()]
+        numbers = np.empty(len(first), np.int32)
+        fresh: list[int] = []
+        for i, key in enumerate(keys):
+            number = self._ids.get(key)
+            if number is None:
+                number = self._ids[key] = len(self._ids)
+                fresh.append(i)
+            numbers[i] = number
+        if fresh and columns:
+            for chunks, column in zip(self._chunks, distinct, strict=True):
+                chunks.append(column.take(pa.array(fresh)))
+            self._columns = None
+        return numbers[codes]
+
+    @property
+    def columns(self) -> list[pa.Array]:
+        """The key columns, a row a group."""
+        if self._columns is None:
+            self._columns = [
+                pa.concat_arrays(chunks) if chunks else pa.array([], field.type)
+                for chunks, field in zip(self._chunks, self.fields, strict=True)
+            ]
+            self._chunks = [[column] for column in self._columns]
+        return self._columns
+
+    def keys_of(self, groups: Ids) -> list[pa.Array]:
+        """The key columns of these groups, as dictionaries where that saves copying."""
+        if len(groups) < 2 * len(self):
+            order = pa.array(groups)
+            return [column.take(order) for column in self.columns]
+        return [_dictionary(groups, column) for column in self.columns]
+
+
+def _dictionary(groups: Ids, column: pa.Array) -> pa.Array:
+    if pa.types.is_nested(column.type):
+        return column.take(pa.array(groups))
+    # A NULL key must be a NULL index: Parquet cannot write a NULL inside a dictionary.
+    null = column.is_null().to_numpy(zero_copy_only=False)[groups] if column.null_count else None
+    return pa.DictionaryArray.from_arrays(pa.array(groups, mask=null), column)
+
+
+def _codes(column: pa.Array) -> tuple[npt.NDArray[np.int64], int]:
+    """A number for each row, equal where the values are, and how many there are."""
+    if pa.types.is_nested(column.type):
+        seen: dict[Any, int] = {}
+        codes = np.fromiter((seen.setdefault(v, len(seen)) for v in _hashable(column)), np.int64, len(column))
+        return codes, len(seen)
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+
+
+def _combine(parts: list[tuple[npt.NDArray[np.int64], int]], rows: int) -> tuple[npt.NDArray[np.int64], Any]:
+    """One code a row from the codes of its columns, and the first row that has each code."""
+    codes = np.zeros(rows, np.int64)
+    count = 1
+    for column, distinct in parts:
+        # Dense again after each column: the product of two counts of at most `rows` never passes 2**63.
+        mixed = pa.array(codes * distinct + column).dictionary_encode()
+        codes = mixed.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        count = len(mixed.dictionary)
+    first = np.empty(count, np.int64)
+    first[codes[::-1]] = np.arange(rows - 1, -1, -1)
+    return codes, first
+
+
+def _hashable(column: pa.Array) -> list[Any]:
+    """Values as Python can hash them, NaN equal to NaN."""
+    if pa.types.is_temporal(column.type) and not pa.types.is_interval(column.type):
+        width = pa.int32() if column.type.bit_width == 32 else pa.int64()
+        return column.view(width).to_pylist()  # type: ignore[no-any-return]
+    if pa.types.is_floating(column.type):
+        nan = pc.is_nan(column).fill_null(False).to_pylist()
+        return ["nan" if n else v for n, v in zip(nan, column.to_pylist(), strict=True)]
+    values = column.to_pylist()
+    return [_freeze(v) for v in values] if pa.types.is_nested(column.type) else values
+
+
+def _freeze(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple((k, _freeze(v)) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(_freeze(v) for v in value)
+    return "nan" if isinstance(value, float) and value != value else value

@@ -1,0 +1,96 @@
+"""The partials of a tree, sorted by group and slice: what a bucket keeps, and what it adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from weft.aggregates import Component
+from weft.engine.ranges import Ranges
+from weft.kernels import floor_edges, group_offsets, merge_order, sort_order
+from weft.model import Edges
+
+Longs = npt.NDArray[np.int64]
+Columns = tuple[tuple[pa.Array, ...], ...]
+"""The columns of each component."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partials:
+    """Ascending by (group, slice); a slice may have several: one a signature, and one more for each late arrival."""
+
+    groups: npt.NDArray[np.int32]
+    slices: Longs
+    words: tuple[Longs, ...]
+    columns: Columns
+
+    def __len__(self) -> int:
+        return len(self.slices)
+
+    @classmethod
+    def sorted(
+        cls, groups: npt.NDArray[np.int32], slices: Longs, words: Sequence[Longs], columns: Columns, group_count: int
+    ) -> Partials:
+        return cls(groups, slices, tuple(words), columns).take(sort_order(groups, slices, group_count))
+
+    def take(self, order: Longs) -> Partials:
+        indices = pa.array(order)
+        return Partials(
+            self.groups[order],
+            self.slices[order],
+            tuple(w[order] for w in self.words),
+            tuple(tuple(c.take(indices) for c in columns) for columns in self.columns),
+        )
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> Partials:
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def keep(self, components: Sequence[int]) -> Partials:
+        return Partials(self.groups, self.slices, self.words, tuple(self.columns[i] for i in components))
+
+    def offsets(self, group_count: int) -> Longs:
+        return group_offsets(self.groups, group_count)
+
+    def merge(self, newer: Partials, group_count: int) -> Partials:
+        """Both together, in order; linear, and for equal slices the older stand first."""
+        if not len(self):
+            return newer
+        if not len(newer):
+            return self
+        both = Partials(
+            np.concatenate([self.groups, newer.groups]),
+            np.concatenate([self.slices, newer.slices]),
+            tuple(np.concatenate(pair) for pair in zip(self.words, newer.words, strict=True)),
+            tuple(
+                tuple(pa.concat_arrays(pair) for pair in zip(old, new, strict=True))
+                for old, new in zip(self.columns, newer.columns, strict=True)
+            ),
+        )
+        return both.take(merge_order(self.groups, self.slices, newer.groups, newer.slices, group_count))
+
+    def fold(self, edges: Edges, components: Sequence[Component]) -> Partials:
+        """The same rows in the slices of `edges`, one partial for each group, slice and signature."""
+        slides, shifts = (np.array(part, np.int64) for part in zip(*edges.classes, strict=True))
+        slices = floor_edges(self.slices, slides, shifts)
+        # Flooring keeps the order by (group, slice); only the signatures inside a slice may be mixed.
+        order = np.lexsort((*self.words, slices, self.groups)) if self.words else None
+        partials = self if order is None else self.take(order)
+        slices = slices if order is None else slices[order]
+        keys = (partials.groups, slices, *partials.words)
+        starts = np.flatnonzero(np.concatenate([[True], np.any([k[1:] != k[:-1] for k in keys], axis=0)]))
+        if len(starts) == len(slices):
+            return Partials(partials.groups, slices, partials.words, partials.columns)
+        ends = np.append(starts[1:], len(slices))
+        return Partials(
+            partials.groups[starts],
+            slices[starts],
+            tuple(w[starts] for w in partials.words),
+            tuple(
+                Ranges.of(component.kind, columns).combine(starts, ends)
+                for component, columns in zip(components, partials.columns, strict=True)
+            ),
+        )

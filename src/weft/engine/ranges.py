@@ -1,0 +1,246 @@
+"""Combining runs of partials: one component's columns, prepared once, answer any number of `[lo, hi)` ranges.
+
+What comes out is a partial again, so the same code folds slices into coarser slices and slices into windows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.engine.project.decimals import from_limb_sums, limbs
+from weft.kernels import BLOCKS, NO_VALUE, prefix_answers, prefix_sums
+from weft.model import WeftError
+
+Longs = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+class SumOverflow(WeftError):
+    """A sum that its type cannot hold."""
+
+
+class Ranges(ABC):
+    """`columns` are the partials of one component, in the order of group and slice."""
+
+    def __init__(self, columns: tuple[pa.Array, ...]) -> None:
+        self.columns = columns
+
+    @staticmethod
+    def of(kind: str, columns: tuple[pa.Array, ...]) -> Ranges:
+        if kind in ("rows", "count"):
+            return Sums(columns)
+        if kind == "sum":
+            type_ = columns[0].type
+            if pa.types.is_decimal(type_):
+                return DecimalSums(columns)
+            return FloatSums(columns) if pa.types.is_floating(type_) else Sums(columns)
+        if kind in ("max", "max_by", "min", "min_by"):
+            return Choices(columns, greatest=kind.startswith("max"))
+        if kind.startswith("bit_"):
+            return Bits(columns, kind)
+        return Moments(columns, kind)
+
+    @abstractmethod
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        """The component over the partials `lo[i]:hi[i]`, for each i; every range holds at least one."""
+
+    def null(self, lo: Longs, hi: Longs) -> Mask | None:
+        """Where none of a range's partials has a value; None where that cannot be."""
+        if self._valid_prefix is None:
+            return None
+        return _sums(self._valid_prefix, lo, hi) == 0
+
+    @cached_property
+    def _valid_prefix(self) -> Longs | None:
+        column = self.columns[0]
+        return prefix_sums(_numpy(column.is_valid()).astype(np.int64)) if column.null_count else None
+
+
+class Sums(Ranges):
+    """Integers, and durations as integers: a subtraction of two prefix sums is exact."""
+
+    @cached_property
+    def _values(self) -> Longs:
+        return _numpy(_plain(self.columns[0])).astype(np.int64, copy=False)  # type: ignore[no-any-return]
+
+    @cached_property
+    def _prefix(self) -> Longs:
+        return prefix_sums(self._values)
+
+    @cached_property
+    def _may_overflow(self) -> bool:
+        return float(np.abs(self._values.astype(np.float64)).sum()) >= 2.0**62
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        total = _sums(self._prefix, lo, hi)
+        if self._may_overflow:
+            floats = FloatSums((pa.array(self._values.astype(np.float64)),)).combine(lo, hi)[0]
+            if (np.abs(_numpy(floats) - total) > 2.0**60).any():
+                raise SumOverflow(
+                    "a sum of integers leaves the range of its type; sum a DOUBLE or a DECIMAL instead: sum(CAST(x AS DECIMAL(38,0)))"
+                )
+        return (pa.array(total, mask=self.null(lo, hi)).view(self.columns[0].type),)
+
+
+class FloatSums(Ranges):
+    """Floats are never subtracted: what has left the window leaves no trace."""
+
+    @cached_property
+    def _tables(self) -> Any:
+        return BLOCKS["float_sum"].build(_numpy(_plain(self.columns[0])), len(self.columns[0]))
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        out = np.empty(len(lo), np.float64)
+        BLOCKS["float_sum"].answer(self._tables, lo, hi, out)
+        return (pa.array(out, mask=self.null(lo, hi)),)
+
+
+class DecimalSums(Ranges):
+    """A decimal is four limbs of 32 bits; the sums of limbs are exact integers."""
+
+    @cached_property
+    def _prefixes(self) -> list[Longs]:
+        return [prefix_sums(limb) for limb in limbs(self.columns[0])]
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        null = self.null(lo, hi)
+        sums = [_sums(prefix, lo, hi) for prefix in self._prefixes]
+        total, too_wide = from_limb_sums(sums, None if null is None else ~null, self.columns[0].type)
+        if too_wide.any():
+            raise SumOverflow(
+                f"a sum of decimals leaves the range of {self.columns[0].type}; sum a wider type: sum(CAST(x AS DECIMAL(38,s)))"
+            )
+        return (total,)
+
+
+class Choices(Ranges):
+    """The selective family: the ordering decides, and every column follows the winner's place."""
+
+    def __init__(self, columns: tuple[pa.Array, ...], *, greatest: bool) -> None:
+        super().__init__(columns)
+        # Ties go to the earlier partial for `min_by` and to the later for `max_by`: first and last in time.
+        self._blocks = BLOCKS["argmax_last" if greatest else "argmax_first"]
+        self._greatest = greatest
+
+    @cached_property
+    def _tables(self) -> Any:
+        return self._blocks.build(order_keys(self.columns[0], greatest=self._greatest), len(self.columns[0]))
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        winners = np.empty(len(lo), np.int64)
+        self._blocks.answer(self._tables, lo, hi, winners)
+        indices = pa.array(winners, mask=winners < 0 if self.columns[0].null_count else None)
+        return tuple(column.take(indices) for column in self.columns)
+
+
+class Bits(Ranges):
+    def __init__(self, columns: tuple[pa.Array, ...], kind: str) -> None:
+        super().__init__(columns)
+        self._blocks = BLOCKS[kind]
+        self._identity = -1 if kind == "bit_and" else 0
+
+    @cached_property
+    def _tables(self) -> Any:
+        values = _numpy(pc.fill_null(self.columns[0].cast(pa.int64()), self._identity))
+        return self._blocks.build(values, len(values))
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        out = np.empty(len(lo), np.int64)
+        self._blocks.answer(self._tables, lo, hi, out)
+        return (pa.array(out, mask=self.null(lo, hi)).cast(self.columns[0].type),)
+
+
+class Moments(Ranges):
+    """Counts, means and central moments of one or two columns, never NULL: a count of 0 is the identity."""
+
+    def __init__(self, columns: tuple[pa.Array, ...], kind: str) -> None:
+        super().__init__(columns)
+        self._blocks = BLOCKS[kind]
+
+    @cached_property
+    def _tables(self) -> Any:
+        rows = np.ascontiguousarray(np.column_stack([_numpy(c) for c in self.columns]))
+        return self._blocks.build(rows, len(rows))
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        out = np.empty((len(lo), len(self.columns)), np.float64)
+        self._blocks.answer(self._tables, lo, hi, out)
+        return tuple(pa.array(np.ascontiguousarray(column)) for column in out.T)
+
+
+def absorb(kind: str, columns: tuple[pa.Array, ...]) -> tuple[pa.Array, ...]:
+    """What Spark's native aggregates say of a slice, as a partial that combines.
+
+    Variance, skewness and kurtosis are NULL or undefined where there is too little to see; the moments are then 0.
+    """
+    if not (kind.startswith("moments") or kind == "comoments"):
+        return columns
+    raw = [_numpy(pc.fill_null(c.cast(pa.float64()), 0.0)) for c in columns]
+    n = raw[0]
+    if kind == "comoments":
+        moments = [n, raw[1], raw[2], raw[3] * n, raw[4] * n, raw[5] * n]
+    else:
+        m2 = raw[2] * n
+        moments = [n, raw[1], m2]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if len(raw) > 3:
+                moments.append(np.where(m2 == 0, 0.0, raw[3] * np.sqrt(m2 * m2 * m2 / n)))
+            if len(raw) > 4:
+                moments.append(np.where(m2 == 0, 0.0, (raw[4] + 3.0) * m2 * m2 / n))
+    return tuple(pa.array(m) for m in moments)
+
+
+def order_keys(column: pa.Array, *, greatest: bool) -> Longs:
+    """Integers in the order of the values, turned round for the least; NULL is NO_VALUE, below every other."""
+    keys = _ascending(column)
+    if len(keys) and (keys.min() <= NO_VALUE + 1 or keys.max() >= -NO_VALUE - 2):
+        keys = _ranks(column)  # the values reach the ends of int64, where NO_VALUE must stand alone
+    if not greatest:
+        keys = ~keys
+    if column.null_count:
+        keys = np.where(_numpy(column.is_null()), NO_VALUE, keys)
+    return np.ascontiguousarray(keys)
+
+
+def _ascending(column: pa.Array) -> Longs:
+    type_ = column.type
+    if pa.types.is_floating(type_):
+        # Adding 0.0 makes -0.0 into 0.0; the bits of a float ascend with it once the negative ones are turned round.
+        values = _numpy(_plain(column)).astype(np.float64) + 0.0
+        values[np.isnan(values)] = np.nan
+        bits = values.view(np.int64)
+        return np.where(bits >= 0, bits, bits ^ np.int64(0x7FFF_FFFF_FFFF_FFFF))
+    if pa.types.is_integer(type_) or pa.types.is_boolean(type_) or pa.types.is_temporal(type_):
+        return _numpy(_plain(column)).astype(np.int64)  # type: ignore[no-any-return]
+    return _ranks(column)
+
+
+def _ranks(column: pa.Array) -> Longs:
+    """Places in the sorted order; strings and binaries by their bytes, as Spark compares them."""
+    return _numpy(pc.rank(column, tiebreaker="dense")).astype(np.int64)  # type: ignore[no-any-return]
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Numbers without NULLs, temporal values as the integers behind them."""
+    if pa.types.is_temporal(column.type):
+        column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    return pc.fill_null(column, 0) if column.null_count else column
+
+
+def _numpy(column: Any) -> Any:
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _sums(prefix: Longs, lo: Longs, hi: Longs) -> Longs:
+    out = np.empty(len(lo), np.int64)
+    prefix_answers(prefix, lo, hi, out)
+    return out

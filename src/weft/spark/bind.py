@@ -1,0 +1,261 @@
+"""Binding: a plan meets the types of a stream, and Spark itself says what every expression is.
+
+Spark analyses each query once, on an empty table with the stream's schema: what it refuses is refused here, and the
+names and types of the answers are the ones it gives.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import StructType
+
+from weft.aggregates import AGGREGATES, EVENT_TIME, Component, components
+from weft.engine import CallLayout, FeedLayout, Layout, QueryLayout, TreeLayout
+from weft.engine.project import CannotEvaluate, bind
+from weft.model import ACQ, Call, Expression
+from weft.plan import Feed, Plan
+from weft.spark.slice import feed_slicing, filter_bit, micros
+from weft.sql import refuse
+
+
+@dataclass(frozen=True, slots=True)
+class NativeFeed:
+    """What Spark computes for a feed: the text of each physical column; `passes` drops rows that no query wants."""
+
+    layout: FeedLayout
+    keys: Mapping[str, str]
+    arguments: Mapping[str, str]
+    filters: tuple[str, ...]
+    passes: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A plan bound to a stream: the native expressions for Spark and the layout for the buckets."""
+
+    layout: Layout
+    feeds: tuple[NativeFeed, ...]
+    event_micros: str
+    key_types: Mapping[str, str]
+    argument_types: Mapping[str, str]
+    slots: Mapping[str, str]
+    """The aggregate that fills each partial column, over the argument columns."""
+
+
+def bind_plan(plan: Plan, stream: DataFrame, event_time: str) -> Binding:
+    spark = stream.sparkSession
+    with _analysis(spark, stream.schema, plan) as analyse:
+        time_type = dict(stream.dtypes).get(event_time) or stream.selectExpr(event_time).dtypes[0][1]
+        event_micros = micros(event_time, time_type)
+        native = "timestamp_ntz" if time_type == "timestamp_ntz" else "timestamp"
+        binder = _Binder(plan, analyse, f"{event_micros} AS {EVENT_TIME}")
+        feeds = [binder.feed(number, feed) for number, feed in enumerate(plan.feeds)]
+        layout = Layout(
+            feeds=tuple(f.layout for f in feeds),
+            ansi=spark.conf.get("spark.sql.ansi.enabled") == "true",
+            time_type=pa.timestamp("us", None if native == "timestamp_ntz" else "UTC"),
+        )
+        return Binding(layout, tuple(feeds), event_micros, binder.key_types, binder.argument_types, binder.slots)
+
+
+class Analysis:
+    """Spark's analyser over an empty table with the stream's columns."""
+
+    def __init__(self, spark: SparkSession, source: str) -> None:
+        self._spark = spark
+        self._source = source
+
+    def query(self, acq: ACQ, text: str) -> StructType:
+        try:
+            return self._spark.sql(text).schema
+        except (AnalysisException, ParseException) as error:
+            raise refuse(acq, _first_line(error), "Correct the query; Spark itself refuses it.") from None
+
+    def types(self, expressions: Sequence[str], extra: str) -> list[tuple[str, pa.DataType]]:
+        """The Spark and Arrow types of scalar expressions over the stream's columns and one more."""
+        if not expressions:
+            return []
+        table = self._spark.table(self._source).selectExpr("*", extra)
+        # An analysis at a time for as many expressions as there are: their number must not multiply it.
+        schema = table.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(expressions))).schema
+        return [(f.dataType.simpleString(), to_arrow_type(f.dataType, timezone="UTC")) for f in schema]
+
+
+@contextmanager
+def _analysis(spark: SparkSession, schema: StructType, plan: Plan) -> Iterator[Analysis]:
+    """A session of its own with the user's settings, so that the table's name touches nobody's catalogue."""
+    source = plan.workload[0].source
+    session = spark.newSession()
+    for key, value in spark.conf.getAll.items():
+        if session.conf.get(key, None) != value and session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    logger = logging.getLogger("SQLQueryContextLogger")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)  # a refusal says it better than Spark's structured log
+    session.createDataFrame([], schema).createOrReplaceTempView(source.strip("`"))
+    try:
+        yield Analysis(session, source)
+    finally:
+        session.catalog.dropTempView(source.strip("`"))
+        logger.setLevel(level)
+
+
+class _Binder:
+    """Gives physical columns to keys and arguments; feeds that need the same types use the same ones."""
+
+    def __init__(self, plan: Plan, analyse: Analysis, event_micros: str) -> None:
+        self._plan = plan
+        self._analyse = analyse
+        self._event_micros = event_micros
+        self.key_types: dict[str, str] = {}
+        self.argument_types: dict[str, str] = {}
+        self.slots: dict[str, str] = {}
+
+    def feed(self, number: int, feed: Feed) -> NativeFeed:
+        plan = self._plan
+        queries = [plan.workload.by_name[name] for tree in feed.trees for name in plan.trees[tree].queries]
+        schemas = {q.name: self._analyse.query(q, q.spark_sql) for q in queries}
+        raw = sorted({a for q in queries for call in q.calls for a in call.arguments})
+        types = {a: spark for a, (spark, _) in zip(raw, self._analyse.types(raw, self._event_micros), strict=True)}
+        # Rows are counted in every feed: late rows are told by it, and so is the rate.
+        kept = tuple(dict.fromkeys((Component("rows"), *components([c for q in queries for c in q.calls], types))))
+        arguments = list(dict.fromkeys(a for c in kept for a in c.arguments))
+        argument_columns = self._place(arguments, self.argument_types, "a")
+        key_columns = self._place(list(feed.keys), self.key_types, "k")
+        key_types = self._analyse.types(feed.keys, self._event_micros)
+        columns = tuple(
+            tuple(self._slot(lift.format(*(argument_columns[a] for a in c.arguments))) for lift in c.lifts) for c in kept
+        )
+        filters = tuple(sorted({q.where for q in queries if q.where is not None}))
+        everyone_filters = all(q.where is not None for q in queries)
+        bits = {} if len(filters) == 1 and everyone_filters else {f: filter_bit(i) for i, f in enumerate(filters)}
+        layout = FeedLayout(
+            number=number,
+            edges=feed_slicing(feed.edges, feed.edge_rate),
+            keys=tuple(pa.field(f"k{i}", arrow) for i, (_, arrow) in enumerate(key_types)),
+            key_columns=tuple(key_columns[k] for k in feed.keys),
+            words=tuple(f"w{i}" for i in range(len({word for word, _ in bits.values()}))),
+            components=kept,
+            columns=columns,
+            trees=tuple(self._tree(t, kept, bits, types, schemas) for t in feed.trees),
+        )
+        return NativeFeed(
+            layout,
+            {column: key for key, column in key_columns.items()},
+            {column: argument for argument, column in argument_columns.items()},
+            filters if bits else (),
+            " OR ".join(f"({f})" for f in filters) if everyone_filters else None,
+        )
+
+    def _place(self, expressions: list[str], taken: dict[str, str], prefix: str) -> dict[str, str]:
+        """A physical column for each expression: the first of its type that this feed does not use yet."""
+        placed: dict[str, str] = {}
+        for expression, (spark_type, _) in zip(
+            expressions, self._analyse.types(expressions, self._event_micros), strict=True
+        ):
+            used = set(placed.values())
+            column = next((c for c, t in taken.items() if t == spark_type and c not in used), None)
+            if column is None:
+                column = f"{prefix}{len(taken)}"
+                taken[column] = spark_type
+            placed[expression] = column
+        return placed
+
+    def _slot(self, aggregate: str) -> str:
+        for name, known in self.slots.items():
+            if known == aggregate:
+                return name
+        name = f"c{len(self.slots)}"
+        self.slots[name] = aggregate
+        return name
+
+    def _tree(
+        self,
+        number: int,
+        kept: tuple[Component, ...],
+        bits: Mapping[str, tuple[int, int]],
+        types: Mapping[str, str],
+        schemas: Mapping[str, StructType],
+    ) -> TreeLayout:
+        tree = self._plan.trees[number]
+        queries = tuple(
+            self._query(self._plan.workload.by_name[name], kept, bits, types, schemas[name]) for name in tree.queries
+        )
+        used = sorted({c for q in queries for call in q.calls for c in call.components})
+        return TreeLayout(number, tree.edges, tuple(used), queries)
+
+    def _query(
+        self,
+        acq: ACQ,
+        kept: tuple[Component, ...],
+        bits: Mapping[str, tuple[int, int]],
+        types: Mapping[str, str],
+        schema: StructType,
+    ) -> QueryLayout:
+        known = self._node_types(acq, schema)
+        place = {component: i for i, component in enumerate(kept)}
+
+        def call_layout(index: int, call: Call) -> CallLayout:
+            aggregate = AGGREGATES[call.function]
+            parts = aggregate.components(call, types)
+            return CallLayout(
+                aggregate.lower, tuple(place[c] for c in parts), tuple(c.kind for c in parts), known[f"call {index}"], ""
+            )
+
+        try:
+            outputs = tuple(bind(o.expression, lambda node: known[_label(node)]) for o in acq.outputs)
+            having = None if acq.having is None else bind(acq.having, lambda node: known[_label(node)])
+        except CannotEvaluate as error:
+            raise refuse(acq, str(error), "Select the aggregates, and apply this to the answers.") from None
+        return QueryLayout(
+            name=acq.name,
+            window=acq.window,
+            filter=None if acq.where is None else bits.get(acq.where),
+            calls=tuple(call_layout(i, call) for i, call in enumerate(acq.calls)),
+            outputs=outputs,
+            having=having,
+            schema=pa.schema(
+                [pa.field(f.name, to_arrow_type(f.dataType, timezone="UTC"), f.nullable) for f in schema.fields]
+            ),
+        )
+
+    def _node_types(self, acq: ACQ, schema: StructType) -> dict[str, pa.DataType]:
+        """The type of every node of the query's expressions, as Spark's analyser sees it."""
+        roots = [o.expression for o in acq.outputs] + ([acq.having] if acq.having else [])
+        nodes: dict[str, Expression] = {}
+        for root in roots:
+            for node in root.walk():
+                nodes.setdefault(_label(node), node)
+        known = {
+            _label(o.expression): to_arrow_type(f.dataType, timezone="UTC")
+            for o, f in zip(acq.outputs, schema.fields, strict=True)
+        }
+        missing = {label: node for label, node in nodes.items() if label not in known}
+        if missing:
+            items = ", ".join(f"{node.sql} AS c{i}" for i, node in enumerate(missing.values()))
+            w = acq.window
+            grouping = ", ".join(
+                [*acq.keys, f"window({acq.event_time}, '{w.length} microseconds', '{w.slide} microseconds')"]
+            )
+            analysed = self._analyse.query(acq, f"SELECT {items} FROM {acq.source} GROUP BY {grouping}")
+            known.update(
+                {label: to_arrow_type(f.dataType, timezone="UTC") for label, f in zip(missing, analysed, strict=True)}
+            )
+        return known
+
+
+def _label(node: Expression) -> str:
+    """What tells nodes apart: leaves by what they stand for, operations by their text."""
+    return f"{node.op} {node.value}" if node.op in ("call", "key") else f"{node.op} {node.sql}"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0].rstrip(";")

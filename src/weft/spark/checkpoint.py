@@ -1,0 +1,187 @@
+"""The checkpoint: which batches are done, and where each bucket's state lies.
+
+    job.json              what was woven: queries, buckets, settings; a restart must agree
+    batches/00000007.json the record of a batch, written last: it alone makes the batch count
+    segments/...          what each bucket added to its state, a file a batch, merged in passing
+    spark/                Spark's own offsets and commits
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.engine import Layout, State
+from weft.model import WeftError
+from weft.spark.store import Store
+
+FAN_IN = 8
+"""So many segments of one level are merged into one of the next: a partial is rewritten once a level."""
+
+KEPT_RECORDS = 3
+"""Records behind the newest that stay for people to look at."""
+
+
+class CheckpointMismatch(WeftError):
+    """A checkpoint of another job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The partials that the batches `first..last` added to a bucket: tree -> (offset, length, newest slice)."""
+
+    path: str
+    first: int
+    last: int
+    level: int
+    parts: Mapping[str, tuple[int, int, int]]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A finished batch. Counters run from the start of the job."""
+
+    batch: int
+    watermark: int | None = None
+    latest: int | None = None
+    segments: Mapping[str, tuple[Segment, ...]] = field(default_factory=dict)
+    rows: int = 0
+    answers: Mapping[str, int] = field(default_factory=dict)
+    late: Mapping[str, int] = field(default_factory=dict)
+    state_bytes: int = 0
+    """Bytes of state that this batch wrote."""
+    drained: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    store: Store
+
+    def agree(self, job: Mapping[str, Any]) -> None:
+        """Write down what is woven, or compare it with what was."""
+        if not self.store.exists("job.json"):
+            self.store.write_json("job.json", job)
+            return
+        before = self.store.read_json("job.json")
+        if before.get("version") != job["version"]:
+            raise CheckpointMismatch(
+                f"the checkpoint {self.store.uri} has format {before.get('version')}, this weft writes {job['version']}; "
+                "finish it with the version that made it, or start with an empty checkpoint folder"
+            )
+        for what, old in before.items():
+            if old != job.get(what):
+                raise CheckpointMismatch(_difference(self.store.uri, what, old, job.get(what)))
+
+    def buckets(self) -> int | None:
+        """How many buckets the state is divided into, where there is one."""
+        return int(self.store.read_json("job.json")["buckets"]) if self.store.exists("job.json") else None
+
+    def record(self, batch: int) -> Record | None:
+        name = _record_name(batch)
+        return _record_from(self.store.read_json(name)) if self.store.exists(name) else None
+
+    def newest(self) -> Record | None:
+        names = [n for n in self.store.names("batches") if n.endswith(".json") and not n.startswith(".")]
+        return _record_from(self.store.read_json(f"batches/{names[-1]}")) if names else None
+
+    def commit(self, record: Record, before: Record | None) -> None:
+        """The batch counts from here on; what only its predecessor needed goes."""
+        self.store.write_json(_record_name(record.batch), asdict(record))
+        if before is not None:
+            needed = {s.path for segments in record.segments.values() for s in segments}
+            for segment in (s for segments in before.segments.values() for s in segments):
+                if segment.path not in needed:
+                    self.store.delete(segment.path)
+            self.store.delete(_record_name(record.batch - KEPT_RECORDS))
+
+    def write_segment(self, bucket: int, batch: int, tables: Mapping[int, pa.Table], level: int = 0, first: int | None = None) -> Segment | None:
+        """One file for all trees of the bucket; a tree's table lies at its offset."""
+        sink = pa.BufferOutputStream()
+        parts: dict[str, tuple[int, int, int]] = {}
+        for tree, table in tables.items():
+            if table.num_rows:
+                offset = sink.tell()
+                with pa.ipc.new_stream(sink, table.schema) as writer:
+                    writer.write_table(table)
+                newest = int(pc.max(table.column("slice")).as_py())
+                parts[str(tree)] = (offset, sink.tell() - offset, newest)
+        if not parts:
+            return None
+        first = batch if first is None else first
+        path = f"segments/{bucket:04d}/{first:08d}-{batch:08d}.arrow"
+        size = self.store.write(path, sink.getvalue())
+        return Segment(path, first, batch, level, parts, size)
+
+    def read_segment(self, segment: Segment) -> dict[int, pa.Table]:
+        data = self.store.read(segment.path)
+        return {
+            int(tree): pa.ipc.open_stream(data.slice(offset, length)).read_all()
+            for tree, (offset, length, _) in segment.parts.items()
+        }
+
+    def load(self, layout: Layout, segments: tuple[Segment, ...], watermark: int | None, state: State, after: int) -> State:
+        """`state`, which knows the batches up to `after`, with what later segments added."""
+        for segment in segments:
+            if segment.last > after:
+                state = state.with_table(layout, self.read_segment(segment))
+        return replace(state, watermark=watermark)
+
+    def compact(self, bucket: int, segments: tuple[Segment, ...], needed: Mapping[int, int]) -> tuple[Segment, ...]:
+        """Drop segments that no open window needs, and merge the newest `FAN_IN` of a level into one.
+
+        `needed` says, for each tree, the earliest slice that an open window covers.
+        """
+        kept = [s for s in segments if any(newest >= needed[int(t)] for t, (_, _, newest) in s.parts.items())]
+        while len(kept) >= FAN_IN and len({s.level for s in kept[-FAN_IN:]}) == 1:
+            merged = self._merge(bucket, tuple(kept[-FAN_IN:]), needed)
+            kept[-FAN_IN:] = [merged] if merged is not None else []
+        return tuple(kept)
+
+    def _merge(self, bucket: int, segments: tuple[Segment, ...], needed: Mapping[int, int]) -> Segment | None:
+        tables: dict[int, list[pa.Table]] = {}
+        for segment in segments:
+            for tree, table in self.read_segment(segment).items():
+                live = table.filter(pc.greater_equal(table.column("slice"), needed[tree]))
+                tables.setdefault(tree, []).append(live)
+        whole = {tree: pa.concat_tables(map(_plain, parts)) for tree, parts in tables.items()}
+        return self.write_segment(bucket, segments[-1].last, whole, segments[0].level + 1, segments[0].first)
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Dictionaries of different segments differ: written out, they can stand in one table."""
+    for i, column in enumerate(table.columns):
+        if pa.types.is_dictionary(column.type):
+            table = table.set_column(i, table.field(i).name, column.cast(column.type.value_type))
+    return table
+
+
+def _record_name(batch: int) -> str:
+    return f"batches/{batch:08d}.json"
+
+
+def _record_from(value: dict[str, Any]) -> Record:
+    segments = {
+        bucket: tuple(
+            Segment(**{**s, "parts": {tree: tuple(part) for tree, part in s["parts"].items()}}) for s in found
+        )
+        for bucket, found in value["segments"].items()
+    }
+    return Record(**{**value, "segments": segments})
+
+
+def _difference(uri: str, what: str, old: Any, new: Any) -> str:
+    if what == "queries":
+        changed = sorted(n for n in {*old, *(new or {})} if old.get(n) != (new or {}).get(n))
+        return (
+            f"the checkpoint {uri} was made for other queries: {', '.join(changed[:5])} differ; "
+            "start with an empty checkpoint folder, or with the queries that it was made for"
+        )
+    return (
+        f"the checkpoint {uri} was made with {what} {old!r}, not {new!r}; "
+        "start with an empty checkpoint folder, or with the setting that it was made with"
+    )

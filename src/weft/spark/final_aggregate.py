@@ -1,0 +1,133 @@
+"""Partials to answers: each bucket advances its state in an executor, writes its answers, and reports."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+
+from weft.engine import Layout, State, Step, advance, to_table
+from weft.engine.advance import first_open
+from weft.spark.checkpoint import Checkpoint, Segment
+from weft.spark.sink import BucketSink, decoded, serialise
+
+REPORT = "bucket int, query string, payload binary"
+"""A row with the bucket's own report as JSON (query NULL), and a row for each query whose answers the driver takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class BucketTask:
+    """Everything a bucket needs for one batch; `sink` is None where the driver takes the answers."""
+
+    layout: Layout
+    batch: int
+    before: int | None
+    """The watermark that the state has reached; None: no batch yet."""
+    until: int
+    segments: dict[str, tuple[Segment, ...]]
+    checkpoint: Checkpoint | None
+    sink: BucketSink | None
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        bucket = context.partitionId()
+        clock = _Clock()
+        received = list(batches)
+        clock.lap("receive")
+        segments = self.segments.get(str(bucket), ())
+        state = self._state(bucket, segments)
+        clock.lap("load")
+        step = advance(state, pa.Table.from_batches(received) if received else None, self.until, self.layout)
+        clock.lap("advance")
+        if self.sink is not None:
+            self.sink.write(self.batch, bucket, step.answers)
+        clock.lap("sink")
+        segments, written = self._keep(bucket, segments, step)
+        clock.lap("state")
+        report = {
+            "segments": [asdict(s) for s in segments],
+            "state_bytes": written,
+            "answers": {name: table.num_rows for name, table in step.answers.items()},
+            "late": dict(step.late),
+            "seconds": clock.laps,
+            "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        }
+        yield _report(bucket, None, json.dumps(report).encode())
+        if self.sink is None:
+            schemas = {q.name: q.schema for q in self.layout.queries}
+            for name, table in step.answers.items():
+                for start in range(0, table.num_rows, MAX_PAYLOAD_ROWS):
+                    part = decoded(table.slice(start, MAX_PAYLOAD_ROWS), schemas[name])
+                    yield _report(bucket, name, serialise(part))
+
+    def _state(self, bucket: int, segments: tuple[Segment, ...]) -> State:
+        """The state before this batch: what this worker remembers of it, completed from the segments."""
+        if self.checkpoint is None:
+            return State(self.before)
+        known, state = _REMEMBERED.pop((self.checkpoint.store.uri, bucket), (-1, State()))
+        if known >= self.batch or any(s.first <= known < s.last for s in segments):
+            known, state = -1, State()
+        return self.checkpoint.load(self.layout, segments, self.before, state, known)
+
+    def _keep(self, bucket: int, segments: tuple[Segment, ...], step: Step) -> tuple[tuple[Segment, ...], int]:
+        if self.checkpoint is None:
+            return (), 0
+        trees = {tree.number: (feed, tree) for feed in self.layout.feeds for tree in feed.trees}
+        tables = {
+            number: to_table(added, step.groups[trees[number][0].number])
+            for number, added in step.added.items()
+            if len(added)
+        }
+        fresh = self.checkpoint.write_segment(bucket, self.batch, tables)
+        grown = segments if fresh is None else (*segments, fresh)
+        needed = {number: first_open(tree, self.until) for number, (_, tree) in trees.items()}
+        kept = self.checkpoint.compact(bucket, grown, needed)
+        _REMEMBERED[(self.checkpoint.store.uri, bucket)] = (self.batch, step.state)
+        written = sum(s.bytes for s in kept if s not in segments)
+        return kept, written
+
+
+_REMEMBERED: dict[tuple[str, int], tuple[int, State]] = {}
+"""The newest state of each bucket that this worker has seen, with its batch: derived, and rebuilt where it is missing."""
+
+MAX_PAYLOAD_ROWS = 1_000_000
+"""Rows in one message to the driver: a message must stay below 2 GiB."""
+
+
+def final_aggregate(partials: DataFrame, task: BucketTask, buckets: int) -> list[Any]:
+    """partials  (bucket, feed, slice, words..., keys..., latest, components...)
+    reports   (bucket, query, payload), a job for all buckets; a bucket without partials is called too
+    """
+    return partials.repartitionById(buckets, partials["bucket"]).mapInArrow(_runner(task), REPORT).collect()
+
+
+def _runner(task: BucketTask) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    return task.run
+
+
+def _report(bucket: int, query: str | None, payload: bytes) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([bucket], pa.int32()), pa.array([query], pa.string()), pa.array([payload], pa.binary())],
+        names=["bucket", "query", "payload"],
+    )
+
+
+class _Clock:
+    """Where a bucket's time goes."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name] = now - self._last
+        self._last = now

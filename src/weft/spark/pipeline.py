@@ -1,0 +1,192 @@
+"""A batch from rows to committed answers. Two Spark jobs, whatever the number of queries and trees."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from weft.engine import FOREVER
+from weft.model import WeftError
+from weft.spark.bind import Binding
+from weft.spark.checkpoint import Checkpoint, Record, Segment
+from weft.spark.final_aggregate import BucketTask, final_aggregate
+from weft.spark.session import batch_settings
+from weft.spark.sink import BucketSink, DriverSink, Sink, deserialise
+from weft.spark.sub_aggregate import LATEST, sub_aggregate
+
+
+class Drained(WeftError):
+    """Rows came after the end of the stream was declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchMetrics:
+    """What a batch did and where its time went."""
+
+    batch: int
+    rows: int
+    partials: int
+    answers: int
+    late: int
+    state_bytes: int
+    watermark: int | None
+    latest: int | None
+    seconds: float
+    phases: Mapping[str, float]
+    worker_memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A bound plan with its sink and checkpoint; without a checkpoint nothing is kept between batches."""
+
+    binding: Binding
+    buckets: int
+    delay: int
+    sink: Sink
+    checkpoint: Checkpoint | None = None
+
+    def run_batch(self, rows: DataFrame, batch: int, before: Record | None) -> tuple[Record, BatchMetrics]:
+        """rows      (columns...)
+        partials  (bucket, feed, slice, words..., keys..., latest, components...)
+        answers   (query, window, keys, values...), in the sink
+        """
+        if before is not None and before.drained:
+            raise Drained(
+                "this checkpoint was drained: the end of its stream was declared and every window answered; "
+                "start with an empty checkpoint folder to read on"
+            )
+        begun = time.perf_counter()
+        with batch_settings(rows.sparkSession, self.buckets):
+            partials = sub_aggregate(rows, self.binding, self.buckets).persist()
+            try:
+                # The watermark must be known before a window is answered, and it comes from the whole batch.
+                seen = partials.agg(
+                    F.max(LATEST).alias("latest"),
+                    F.sum(F.when(F.col("feed") == 0, F.col(self._rows_slot))).alias("rows"),
+                    F.count(F.lit(1)).alias("partials"),
+                ).first()
+                assert seen is not None
+                native = time.perf_counter() - begun
+                latest = _later(None if before is None else before.latest, seen["latest"])
+                mark = _later(None if before is None else before.watermark, None if latest is None else latest - self.delay)
+                record, metrics = self._advance(partials, batch, before, mark, latest, seen["rows"] or 0)
+            finally:
+                partials.unpersist()
+        whole = time.perf_counter() - begun
+        phases = {"native": native, "final": whole - native, **metrics["seconds"]}
+        return record, _metrics(record, before, seen["partials"], whole, phases, metrics["memory"])
+
+    def run_bounded(self, rows: DataFrame) -> tuple[Record, BatchMetrics]:
+        """All rows are there: one batch that answers every window."""
+        begun = time.perf_counter()
+        with batch_settings(rows.sparkSession, self.buckets):
+            partials = sub_aggregate(rows, self.binding, self.buckets)
+            record, metrics = self._advance(partials, 0, None, FOREVER, None, 0)
+        return record, _metrics(record, None, 0, time.perf_counter() - begun, metrics["seconds"], metrics["memory"])
+
+    def drain(self, spark: SparkSession, before: Record) -> tuple[Record, BatchMetrics]:
+        """The stream has ended: answer the windows that are still open."""
+        begun = time.perf_counter()
+        with batch_settings(spark, self.buckets):
+            nothing = spark.range(0, 0, 1, 1).selectExpr("CAST(id AS INT) AS bucket")
+            record, metrics = self._advance(nothing, before.batch + 1, before, FOREVER, before.latest, 0)
+        return record, _metrics(record, before, 0, time.perf_counter() - begun, metrics["seconds"], metrics["memory"])
+
+    @property
+    def _rows_slot(self) -> str:
+        """The physical column that counts the rows of the first feed."""
+        return self.binding.layout.feeds[0].columns[0][0]
+
+    def _advance(
+        self,
+        partials: DataFrame,
+        batch: int,
+        before: Record | None,
+        watermark: int | None,
+        latest: int | None,
+        rows: int,
+    ) -> tuple[Record, dict[str, Any]]:
+        until = -FOREVER if watermark is None else watermark
+        task = BucketTask(
+            layout=self.binding.layout,
+            batch=batch,
+            before=None if before is None else before.watermark,
+            until=until,
+            segments={} if before is None else dict(before.segments),
+            checkpoint=self.checkpoint,
+            sink=self.sink if isinstance(self.sink, BucketSink) else None,
+        )
+        reports = final_aggregate(partials, task, self.buckets)
+        if isinstance(self.sink, DriverSink):
+            self.sink.take(batch, _payloads(reports))
+        buckets = {r["bucket"]: json.loads(bytes(r["payload"])) for r in reports if r["query"] is None}
+        record = Record(
+            batch=batch,
+            watermark=watermark,
+            latest=latest,
+            segments={
+                str(b): tuple(Segment(**{**s, "parts": {t: tuple(p) for t, p in s["parts"].items()}}) for s in r["segments"])
+                for b, r in buckets.items()
+            },
+            rows=rows + (0 if before is None else before.rows),
+            answers=_add({} if before is None else before.answers, (r["answers"] for r in buckets.values())),
+            late=_add({} if before is None else before.late, (r["late"] for r in buckets.values())),
+            state_bytes=sum(r["state_bytes"] for r in buckets.values()),
+            drained=watermark == FOREVER,
+        )
+        if self.checkpoint is not None:
+            self.checkpoint.commit(record, before)
+        laps: Counter[str] = Counter()
+        for r in buckets.values():
+            for name, seconds in r["seconds"].items():
+                laps[f"bucket {name}"] = max(laps[f"bucket {name}"], seconds)
+        return record, {"seconds": dict(laps), "memory": sum(r["memory"] for r in buckets.values())}
+
+
+def _payloads(reports: Iterable[Any]) -> dict[str, pa.Table]:
+    tables: dict[str, list[pa.Table]] = {}
+    for report in reports:
+        if report["query"] is not None:
+            tables.setdefault(report["query"], []).append(deserialise(bytes(report["payload"])))
+    return {name: pa.concat_tables(parts) for name, parts in tables.items()}
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else max(one, other)
+
+
+def _add(before: Mapping[str, int], more: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total = Counter(dict(before))
+    for counts in more:
+        total.update(counts)
+    return dict(total)
+
+
+def _metrics(
+    record: Record, before: Record | None, partials: int, seconds: float, phases: Mapping[str, float], memory: int
+) -> BatchMetrics:
+    old_answers, old_late, old_rows = (
+        (0, 0, 0) if before is None else (sum(before.answers.values()), sum(before.late.values()), before.rows)
+    )
+    return BatchMetrics(
+        batch=record.batch,
+        rows=record.rows - old_rows,
+        partials=partials,
+        answers=sum(record.answers.values()) - old_answers,
+        late=sum(record.late.values()) - old_late,
+        state_bytes=record.state_bytes,
+        watermark=record.watermark,
+        latest=record.latest,
+        seconds=seconds,
+        phases=phases,
+        worker_memory=memory,
+    )

@@ -1,0 +1,79 @@
+"""Spark sessions: one made as weft wants it, and the settings that a batch runs under."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from weft.model import WeftError
+
+
+class MissingJava(WeftError):
+    """Spark needs a Java runtime."""
+
+
+BATCH_SETTINGS: Mapping[str, str] = {
+    # A batch's stages are known: re-planning between them would only add jobs.
+    "spark.sql.adaptive.enabled": "false",
+    # A partial's trip to Python is paid a batch of rows, not a row.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
+}
+
+
+def local_session(settings: Mapping[str, str] | None = None) -> SparkSession:
+    """The session in use, or a local one on all cores."""
+    require_java()
+    # PySpark reads the workers' interpreter from the environment; without it they get whatever python3 is on the path.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = (
+        SparkSession.builder.appName("weft")
+        .config("spark.master", os.environ.get("SPARK_MASTER", "local[*]"))
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", str(os.cpu_count() or 2))
+        .config("spark.driver.memory", "4g")
+    )
+    for key, value in (settings or {}).items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if not (home and (Path(home) / "bin" / "java").exists()) and shutil.which("java") is None:
+        raise MissingJava(
+            "Spark needs a Java runtime, and none was found; install JDK 17 or 21 "
+            "(Debian and Ubuntu: apt-get install openjdk-17-jre-headless, macOS: brew install openjdk@17)"
+        )
+
+
+def use_this_python(spark: SparkSession) -> None:
+    """Python workers run the interpreter that runs here, unless the user has chosen one."""
+    if "PYSPARK_PYTHON" not in os.environ:
+        spark.sparkContext.pythonExec = sys.executable
+
+
+@contextmanager
+def batch_settings(spark: SparkSession, partitions: int) -> Iterator[None]:
+    """The settings of a batch, put back afterwards: the session is the user's."""
+    wanted = {**BATCH_SETTINGS, "spark.sql.shuffle.partitions": str(partitions)}
+    before = {key: spark.conf.get(key) for key in wanted}
+    for key, value in wanted.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)

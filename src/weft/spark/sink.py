@@ -1,0 +1,201 @@
+"""Where answers go. A sink writes in the executors, a bucket at a time, or takes everything on the driver.
+
+Whatever it does for a batch it must be able to do again: a batch that was not committed is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from weft.engine import Layout
+from weft.model import WeftError
+from weft.spark.store import Store
+
+Answers = Mapping[str, pa.Table]
+
+
+class UnknownSink(WeftError):
+    """A sink that weft does not know."""
+
+
+@runtime_checkable
+class BucketSink(Protocol):
+    """Written by each bucket where it runs; must be picklable."""
+
+    def open(self, layout: Layout) -> None:
+        """Once, on the driver, before the first batch."""
+
+    def write(self, batch: int, bucket: int, answers: Answers) -> None: ...
+
+
+@runtime_checkable
+class DriverSink(Protocol):
+    """Gets a batch's answers on the driver, after all buckets and before the commit."""
+
+    def open(self, layout: Layout) -> None: ...
+
+    def take(self, batch: int, answers: Answers) -> None: ...
+
+
+Sink = BucketSink | DriverSink
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetSink:
+    """A typed folder a query; a file for each batch and bucket that has answers, replaced when the batch is repeated."""
+
+    folder: str
+
+    def open(self, layout: Layout) -> None:
+        """A file without rows gives each folder its types before the first answer comes."""
+        store = Store(self.folder)
+        for query in layout.queries:
+            if not store.exists(f"{folder_of(query.name)}/schema.parquet"):
+                self._write(f"{folder_of(query.name)}/schema.parquet", query.schema.empty_table())
+
+    def write(self, batch: int, bucket: int, answers: Answers) -> None:
+        for name, table in answers.items():
+            self._write(f"{folder_of(name)}/part-{batch:08d}-{bucket:04d}.parquet", table)
+
+    def _write(self, name: str, table: pa.Table) -> None:
+        # Window bounds and keys repeat, floats do not: a dictionary of floats would be built and thrown away.
+        repeated = [
+            path for path, field in _leaves(table.schema) if not pa.types.is_floating(field.type)
+        ]
+        Store(self.folder).write_parquet(
+            name,
+            lambda path, system: pq.write_table(
+                table, path, filesystem=system, use_dictionary=repeated, compression="lz4", store_schema=False
+            ),
+        )
+
+
+def _leaves(schema: pa.Schema) -> list[tuple[str, pa.Field]]:
+    return [
+        leaf
+        for field in schema
+        for leaf in (
+            [(f"{field.name}.{inner.name}", inner) for inner in field.type]
+            if pa.types.is_struct(field.type)
+            else [(field.name, field)]
+        )
+    ]
+
+
+def folder_of(query: str) -> str:
+    """The query's name as a folder's name."""
+    return quote(query, safe=" ()")
+
+
+class NoopSink:
+    """Answers are made and let go: for measurements."""
+
+    def open(self, layout: Layout) -> None:
+        return
+
+    def write(self, batch: int, bucket: int, answers: Answers) -> None:
+        return
+
+
+class MemorySink:
+    """Answers in the driver's memory, by query; a repeated batch replaces what it gave."""
+
+    def __init__(self) -> None:
+        self._batches: dict[int, Answers] = {}
+        self._schemas: dict[str, pa.Schema] = {}
+
+    def open(self, layout: Layout) -> None:
+        self._schemas = {q.name: q.schema for q in layout.queries}
+
+    def take(self, batch: int, answers: Answers) -> None:
+        self._batches[batch] = answers
+
+    def tables(self) -> dict[str, pa.Table]:
+        """All answers so far; a query without any has an empty table."""
+        batches = [self._batches[b] for b in sorted(self._batches)]
+        return {
+            name: pa.concat_tables([schema.empty_table(), *(b[name] for b in batches if name in b)])
+            for name, schema in self._schemas.items()
+        }
+
+
+class CallbackSink:
+    """Hands each batch's answers to a Python function: `function(batch, {query: pyarrow.Table})`."""
+
+    def __init__(self, function: Callable[[int, Answers], object]) -> None:
+        self._function = function
+
+    def open(self, layout: Layout) -> None:
+        return
+
+    def take(self, batch: int, answers: Answers) -> None:
+        self._function(batch, answers)
+
+
+class ConsoleSink:
+    """Prints the newest rows of each query."""
+
+    def __init__(self, rows: int = 5) -> None:
+        self._rows = rows
+        self._console = Console()
+
+    def open(self, layout: Layout) -> None:
+        return
+
+    def take(self, batch: int, answers: Answers) -> None:
+        for name, table in answers.items():
+            shown = RichTable(title=f"{name}  batch {batch}  {table.num_rows} rows", title_justify="left")
+            for column in table.column_names:
+                shown.add_column(column)
+            for row in table.slice(max(0, table.num_rows - self._rows)).to_pylist():
+                shown.add_row(*(_cell(v) for v in row.values()))
+            self._console.print(shown)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        return " .. ".join(_cell(v) for v in value.values())
+    return "NULL" if value is None else str(value)
+
+
+def make_sink(spec: str | Sink | Callable[[int, Answers], object]) -> Sink:
+    """`parquet:folder`, `memory`, `console`, `noop`, a function, or a sink of your own."""
+    if isinstance(spec, BucketSink | DriverSink):
+        return spec
+    if callable(spec):
+        return CallbackSink(spec)
+    kind, _, rest = spec.partition(":")
+    if kind == "parquet" and rest:
+        return ParquetSink(rest)
+    simple: dict[str, Callable[[], Sink]] = {"memory": MemorySink, "console": ConsoleSink, "noop": NoopSink}
+    if kind in simple and not rest:
+        return simple[kind]()
+    raise UnknownSink(
+        f"unknown sink {spec!r}; use parquet:FOLDER, memory, console, noop, or a Python function(batch, answers)"
+    )
+
+
+def decoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table in its query's own types: dictionaries are an economy of the way, not of the answer."""
+    return table.cast(schema)
+
+
+def serialise(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def deserialise(data: bytes) -> pa.Table:
+    return pa.ipc.open_stream(data).read_all()
+
+

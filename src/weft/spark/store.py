@@ -1,0 +1,129 @@
+"""Files of a checkpoint or a sink, on any file system that `pyarrow.fs` knows; a file is whole or not there."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import fs
+
+from weft.model import WeftError
+
+
+class StoreError(WeftError):
+    """A file that could not be written or read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A folder, by path or URI; picklable, so that executors write where the driver reads."""
+
+    uri: str
+
+    def _open(self) -> tuple[Any, str]:
+        if "://" in self.uri:
+            return fs.FileSystem.from_uri(self.uri)  # type: ignore[no-any-return]
+        return fs.LocalFileSystem(use_mmap=True), os.path.abspath(self.uri)
+
+    @property
+    def local(self) -> bool:
+        return isinstance(self._open()[0], fs.LocalFileSystem)
+
+    def path(self, name: str) -> str:
+        return f"{self._open()[1]}/{name}"
+
+    def at(self, name: str) -> Store:
+        return Store(f"{self.uri.rstrip('/')}/{name}")
+
+    def write(self, name: str, data: Any) -> int:
+        """Replace the file at once: written beside, made durable, then renamed. Returns its bytes."""
+        system, root = self._open()
+        target = f"{root}/{name}"
+        folder, _, base = target.rpartition("/")
+        beside = f"{folder}/.{base}.{uuid.uuid4().hex}"
+        try:
+            system.create_dir(folder, recursive=True)
+            with system.open_output_stream(beside) as stream:
+                stream.write(data)
+            self._sync(system, beside)
+            system.move(beside, target)
+            self._sync(system, folder)
+        except OSError as error:
+            _forget(system, beside)
+            raise StoreError(_explain(target, error)) from error
+        return len(memoryview(data))
+
+    def write_parquet(self, name: str, write: Any) -> None:
+        """As `write`, with `write(path, filesystem)` making the file."""
+        system, root = self._open()
+        target = f"{root}/{name}"
+        folder, _, base = target.rpartition("/")
+        beside = f"{folder}/.{base}.{uuid.uuid4().hex}"
+        try:
+            system.create_dir(folder, recursive=True)
+            write(beside, system)
+            self._sync(system, beside)
+            system.move(beside, target)
+        except OSError as error:
+            _forget(system, beside)
+            raise StoreError(_explain(target, error)) from error
+
+    def sync_folder(self, name: str = "") -> None:
+        """Make the renames in a folder durable."""
+        system, root = self._open()
+        self._sync(system, f"{root}/{name}".rstrip("/"))
+
+    def read(self, name: str) -> pa.Buffer:
+        """The file's bytes; through a memory map where the file is local."""
+        system, root = self._open()
+        with system.open_input_file(f"{root}/{name}") as stream:
+            return stream.read_buffer()
+
+    def exists(self, name: str) -> bool:
+        system, root = self._open()
+        return bool(system.get_file_info(f"{root}/{name}").type != fs.FileType.NotFound)
+
+    def names(self, folder: str) -> list[str]:
+        system, root = self._open()
+        found = system.get_file_info(fs.FileSelector(f"{root}/{folder}".rstrip("/"), allow_not_found=True))
+        return sorted(info.base_name for info in found if info.type == fs.FileType.File)
+
+    def delete(self, name: str) -> None:
+        system, root = self._open()
+        _forget(system, f"{root}/{name}")
+
+    def read_json(self, name: str) -> Any:
+        return json.loads(self.read(name).to_pybytes())
+
+    def write_json(self, name: str, value: Any) -> None:
+        self.write(name, json.dumps(value, separators=(",", ":")).encode())
+
+    @staticmethod
+    def _sync(system: Any, path: str) -> None:
+        if isinstance(system, fs.LocalFileSystem):
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
+def _forget(system: Any, path: str) -> None:
+    try:
+        system.delete_file(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+            raise
+
+
+def _explain(target: str, error: OSError) -> str:
+    if error.errno == errno.ENOSPC or "No space left" in str(error):
+        return f"{target} could not be written: the disk is full; make room and start again, nothing is lost"
+    return f"{target} could not be written: {error}; mend that and start again, nothing is lost"
