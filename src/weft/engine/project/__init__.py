@@ -1,1 +1,7 @@
 """What a query does with its aggregates afterwards, evaluated on Arrow columns exactly as Spark would."""
+
+from weft.engine.project.errors import CannotEvaluate, EvaluationError
+from weft.engine.project.evaluate import Columns, evaluate
+from weft.engine.project.typed import Typed, bind
+
+__all__ = ["CannotEvaluate", "Columns", "EvaluationError", "Typed", "bind", "evaluate"]

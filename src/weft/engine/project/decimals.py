@@ -78,9 +78,9 @@ def times_power(values: Ints, power: int) -> Ints:
     if power == 0:
         return values
     factor = 10**power
-    if values.dtype != object and magnitude(values) * factor >= LIMIT:
+    if values.dtype != object and max(magnitude(values), 1) * factor >= LIMIT:
         values = wide(values)
-    return values * (factor if values.dtype == object or factor >= LIMIT else np.int64(factor))
+    return np.asarray(values * factor)
 
 
 def quotient(above: Ints, below: Ints, *, half_up: bool) -> Ints:

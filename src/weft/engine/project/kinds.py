@@ -1,0 +1,67 @@
+"""Arrow types as Spark's families of types."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+import pyarrow as pa
+
+
+class Kind(Enum):
+    NULL = auto()
+    BOOLEAN = auto()
+    INTEGER = auto()
+    DECIMAL = auto()
+    FLOAT = auto()
+    STRING = auto()
+    DATE = auto()
+    TIMESTAMP = auto()
+    NTZ = auto()
+    DURATION = auto()
+    OTHER = auto()
+
+
+INTEGERS = {pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint"}
+DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
+"""Decimal digits that Spark reserves for an integer beside a decimal."""
+_FIXED = {
+    pa.null(): Kind.NULL,
+    pa.bool_(): Kind.BOOLEAN,
+    pa.float32(): Kind.FLOAT,
+    pa.float64(): Kind.FLOAT,
+    pa.string(): Kind.STRING,
+    pa.large_string(): Kind.STRING,
+    pa.date32(): Kind.DATE,
+    pa.timestamp("us"): Kind.NTZ,
+    pa.duration("us"): Kind.DURATION,
+    **dict.fromkeys(INTEGERS, Kind.INTEGER),
+}
+
+EXACT = frozenset({Kind.INTEGER, Kind.DECIMAL})
+NUMERIC = EXACT | {Kind.FLOAT}
+
+
+def kind(type: pa.DataType) -> Kind:
+    found = _FIXED.get(type)
+    if found is not None:
+        return found
+    if pa.types.is_decimal128(type):
+        return Kind.DECIMAL
+    if pa.types.is_timestamp(type) and type.unit == "us":
+        return Kind.TIMESTAMP
+    return Kind.OTHER
+
+
+def scale(type: pa.DataType) -> int:
+    """Digits after the point; none in an integer."""
+    return int(type.scale) if pa.types.is_decimal128(type) else 0
+
+
+def type_name(type: pa.DataType) -> str:
+    """The type as Spark SQL spells it, where it has a short name."""
+    if pa.types.is_decimal128(type):
+        return f"decimal({type.precision},{type.scale})"
+    if kind(type) in (Kind.TIMESTAMP, Kind.NTZ):
+        return "timestamp" if type.tz else "timestamp_ntz"
+    names = {pa.null(): "void", pa.bool_(): "boolean", pa.float32(): "float", pa.date32(): "date"}
+    return INTEGERS.get(type) or names.get(type) or str(type)

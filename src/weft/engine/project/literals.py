@@ -1,0 +1,94 @@
+"""Spark SQL literals, read by the type that Spark gave them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from decimal import Context, Decimal
+from functools import lru_cache
+
+import pyarrow as pa
+
+from weft.engine.project.kinds import Kind, kind
+
+_NUMBER = re.compile(r"([+-]?)\s*((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?:BD|[LSYDF])?", re.IGNORECASE)
+_QUOTED = re.compile(
+    r"""(?:DATE|TIMESTAMP(?:_NTZ|_LTZ)?)?\s*(R?)('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""", re.I | re.S
+)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}|.)", re.S)
+_ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_SPAN = re.compile(
+    r"\s*'?\s*([+-]?\d+(?:\.\d{1,6})?)'?\s*(week|day|hour|minute|second|millisecond|microsecond)s?\b", re.I
+)
+_EXACT = Context(prec=80)
+
+
+@lru_cache(maxsize=4096)
+def parse_literal(text: int | str | None, type: pa.DataType) -> pa.Scalar:
+    """The value of a literal; `ValueError` for text that is none of `type`.
+
+    >>> parse_literal("2.5", pa.decimal128(2, 1)).as_py(), parse_literal("'it''s'", pa.string()).as_py()
+    (Decimal('2.5'), "it's")
+    """
+    words = "" if text is None else str(text).strip()
+    family = kind(type)
+    if words.upper() == "NULL":
+        return pa.scalar(None, type)
+    if family is Kind.BOOLEAN:
+        return pa.scalar(bool(["FALSE", "TRUE"].index(words.upper())))
+    if family is Kind.STRING:
+        return pa.scalar(_unquote(words), type)
+    if family is Kind.DATE:
+        return pa.scalar(date.fromisoformat(_unquote(words).strip()), type)
+    if family in (Kind.TIMESTAMP, Kind.NTZ):
+        return pa.scalar(_instant(_unquote(words).strip(), zoned=family is Kind.TIMESTAMP), type)
+    if family is Kind.DURATION:
+        return pa.scalar(_span(words), type)
+    if family not in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT):
+        _no(words)
+    match = _NUMBER.fullmatch(words) or _no(words)
+    number = match[1] + match[2]
+    if family is Kind.FLOAT:
+        return pa.scalar(float(number), type)
+    if family is Kind.INTEGER:
+        return pa.scalar(int(number), type)
+    return pa.scalar(Decimal(number).quantize(Decimal(1).scaleb(-type.scale), context=_EXACT), type)
+
+
+def _no(words: str) -> re.Match[str]:
+    raise ValueError(f"not a literal: {words}")
+
+
+def _unquote(words: str) -> str:
+    match = _QUOTED.fullmatch(words) or _no(words)
+    mark, body = match[2][0], match[2][1:-1]
+    if match[1]:
+        return body
+    pieces = re.compile(_ESCAPE.pattern + "|" + mark * 2, re.S)
+    return pieces.sub(lambda found: _unescape(found[1]) if found[1] else mark, body)
+
+
+def _unescape(code: str) -> str:
+    if code[0] in "uU" and len(code) > 1:
+        return chr(int(code[1:], 16))
+    if len(code) == 3:
+        return chr(int(code, 8))
+    return _ESCAPED.get(code, code)
+
+
+def _instant(text: str, *, zoned: bool) -> datetime:
+    instant = datetime.fromisoformat(text)
+    if not zoned:
+        return instant.replace(tzinfo=None)
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+
+
+def _span(words: str) -> timedelta:
+    """`INTERVAL 5 MINUTES`, `INTERVAL '5' MINUTE`, `INTERVAL '1 hour 30 minutes'`."""
+    head = re.match(r"([+-]?)\s*INTERVAL\b", words, re.I) or _no(words)
+    at, total = head.end(), timedelta()
+    while at < len(words.rstrip("' ")):
+        part = _SPAN.match(words, at) or _no(words)
+        total += timedelta(**{part[2].lower() + "s": float(part[1]) if "." in part[1] else int(part[1])})
+        at = part.end()
+    return -total if head[1] == "-" else total

@@ -1,0 +1,101 @@
+"""round, floor, ceil. Spark rounds a double as the decimal that it prints: 0.285 to 0.29; and a float as a double."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from weft.engine.project.decimals import Ints, Mask, narrow, quotient, rescale, times_power, valid_mask
+from weft.engine.project.errors import overflow
+from weft.engine.project.kinds import Kind, kind, scale, type_name
+from weft.engine.project.numbers import Floats, as_floats, fit, floats, from_numpy, integers
+
+if TYPE_CHECKING:
+    from weft.engine.project.typed import Typed
+
+_EXACT = Context(prec=800, rounding=ROUND_HALF_UP)
+_FAR = 400
+"""No number has digits that far from its point, so rounding further changes nothing."""
+
+
+def unscaled_half_up(values: Floats, digits: int) -> Ints:
+    """Finite doubles times `10**digits`, rounded HALF_UP as the shortest decimals that print them."""
+    if 0 <= digits <= 22:
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = np.abs(values) * 10.0**digits
+            whole = np.floor(size)
+            # The product and the printed decimal differ from the double by parts in 1e16: further than that from a
+            # tie, all three round alike.
+            doubtful = (size >= 2.0**52) | (np.abs(size - whole - 0.5) <= size * 1e-15)
+            out: Ints = np.where(doubtful, 0, np.copysign(whole + (size - whole > 0.5), values)).astype(np.int64)
+    else:
+        doubtful = np.ones(len(values), np.bool_)
+        out = np.zeros(len(values), np.int64)
+    rows = np.flatnonzero(doubtful)
+    if len(rows):
+        exact = [int(Decimal(str(v)).scaleb(digits, _EXACT).to_integral_value(ROUND_HALF_UP)) for v in values[rows]]
+        out = out.astype(object)
+        out[rows] = exact
+    return narrow(out)
+
+
+def rounded(node: Typed, array: pa.Array, digits: int, ansi: bool) -> pa.Array:
+    """`round(x, digits)`; negative digits round to tens, hundreds and so on."""
+    if kind(array.type) is Kind.NULL:
+        return pa.nulls(len(array), node.type)
+    valid = valid_mask(array)
+    digits = max(-_FAR, min(digits, _FAR))
+    if kind(node.type) is Kind.FLOAT:
+        return from_numpy(_rounded_floats(floats(array), digits), valid, node.type)
+    have = scale(array.type)
+    keep = min(digits, have)
+    values = rescale(rescale(integers(array), have, keep), keep, scale(node.type))
+    # Spark finds out that a rounded decimal is too long only when it stores it, and raises whatever the mode.
+    return fit(values, valid, node.type, ansi=ansi or kind(node.type) is Kind.DECIMAL, sql=node.sql)
+
+
+def _rounded_floats(values: Floats, digits: int) -> Floats:
+    finite = np.isfinite(values)
+    whole = unscaled_half_up(np.where(finite, values, 0).astype(np.float64), digits)
+    out = as_floats(times_power(whole, max(-digits, 0)), max(digits, 0), values.dtype.type)
+    return np.where(finite, out, values)
+
+
+def whole_below_or_above(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
+    """`floor(x)` and `ceil(x)`."""
+    (array,) = args
+    if kind(array.type) is Kind.NULL:
+        return pa.nulls(len(array), node.type)
+    valid = valid_mask(array)
+    if kind(array.type) is Kind.FLOAT:
+        return _whole_floats(node, floats(array), valid, ansi)
+    digits = scale(array.type)
+    values = integers(array)
+    if digits:
+        whole = quotient(values, times_power(np.ones(len(values), np.int64), digits), half_up=False)
+        rest = values - times_power(whole, digits)
+        step = -(rest < 0).astype(np.int64) if node.op == "floor" else (rest > 0).astype(np.int64)
+        values = whole + step
+    return fit(values, valid, node.type, ansi=ansi, sql=node.sql)
+
+
+def _whole_floats(node: Typed, values: Floats, valid: Mask | None, ansi: bool) -> pa.Array:
+    whole = np.floor(values) if node.op == "floor" else np.ceil(values)
+    outside = np.abs(whole) > 2.0**63
+    if valid is not None:
+        outside &= valid
+    if ansi and outside.any():
+        raise overflow(node.sql, type_name(node.type))
+    return from_numpy(saturated(whole, np.dtype(np.int64)), valid, node.type)
+
+
+def saturated(values: Floats, width: np.dtype[np.signedinteger]) -> Ints:
+    """Java's narrowing: truncated, NaN is zero, what is too large is the greatest integer."""
+    limits = np.iinfo(width)
+    with np.errstate(invalid="ignore"):
+        out: Ints = np.where(np.isnan(values), 0, values).astype(width)
+    out = np.where(values >= float(limits.max), limits.max, out)
+    return np.where(values <= float(limits.min), limits.min, out).astype(width)
