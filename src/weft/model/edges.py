@@ -29,11 +29,15 @@ class Edges:
     @classmethod
     def of_classes(cls, classes: Iterable[EdgeClass]) -> Edges:
         """Drop the classes whose every edge another class has: a multiple of its slide, at the same residue."""
-        kept: list[EdgeClass] = []
+        kept: set[EdgeClass] = set()
+        slides: list[int] = []  # of the kept classes, ascending: there are fewer slides than classes
         for slide, shift in sorted({(slide, shift % slide) for slide, shift in classes}):
-            if not any(slide % s == 0 and shift % s == h for s, h in kept):
-                kept.append((slide, shift))
-        return cls(tuple(kept))
+            if any(slide % s == 0 and (s, shift % s) in kept for s in slides):
+                continue
+            kept.add((slide, shift))
+            if not slides or slides[-1] != slide:
+                slides.append(slide)
+        return cls(tuple(sorted(kept)))
 
     def __or__(self, other: Edges) -> Edges:
         return Edges.of_classes((*self.classes, *other.classes))
@@ -60,5 +64,8 @@ class Edges:
         return min(time + slide - (time - shift) % slide for slide, shift in self.classes)
 
     def contains(self, other: Edges) -> bool:
-        """Whether each edge of `other` is one of these, class by class (sufficient, and exact for single classes)."""
+        """Whether each class of `other` lies within one of these.
+
+        Edges that only several classes cover together do not count: (2, 0) is not within (4, 0) and (4, 2).
+        """
         return (self | other) == self

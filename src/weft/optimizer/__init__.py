@@ -1,0 +1,97 @@
+"""From a workload to a plan: which queries share a tree, which trees share a pass, and what that costs.
+
+>>> from weft.model import ACQ, Call, Window
+>>> def query(name: str, seconds: int, slide: int) -> ACQ:
+...     return ACQ(name, Window(seconds * 1_000_000, slide * 1_000_000), (Call("max", ("price",)),), ())
+>>> plan = optimize([query("a", 16, 4), query("b", 10, 5), query("c", 8, 4)], rate=1.2, strategy="weave_share")
+>>> [tree.queries for tree in plan.trees], float(plan.cost), float(plan.unshared)
+([('a', 'c'), ('b',)], 4.3, 5.5)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeVar
+
+from weft.model import ACQ, WeftError, Workload
+from weft.optimizer.cost import Cost, Statistics
+from weft.optimizer.refusal import find_refused_merge
+from weft.optimizer.strategies import STRATEGIES, Strategy
+from weft.optimizer.techniques import TECHNIQUES
+from weft.plan.check import check_plan
+from weft.plan.values import Plan
+
+DEFAULT_RATE = 10_000
+"""Rows a second, where nobody says otherwise."""
+
+Rate = int | float | str | Fraction | Decimal
+
+
+class CannotOptimize(WeftError):
+    """A request that names no workload, strategy, technique or rate that there is."""
+
+
+def _gate(plan: Plan, cost: Cost) -> Plan:
+    check_plan(plan)
+    return plan
+
+
+STAGES: tuple[Callable[[Plan, Cost], Plan], ...] = (
+    # Needs the trees that the strategy settled on: says which merge came closest, and what it would have cost.
+    find_refused_merge,
+    # Changes nothing. Rejects a plan that loses a query or cuts a slice.
+    _gate,
+)
+"""What happens to a strategy's plan, in this order."""
+
+
+def optimize(
+    workload: Iterable[ACQ],
+    rate: Rate = DEFAULT_RATE,
+    strategy: str = "tri_weave",
+    technique: str = "panes",
+) -> Plan:
+    """Plan the queries for a stream of `rate` rows a second."""
+    workload = workload if isinstance(workload, Workload) else Workload(workload)
+    if not workload:
+        raise CannotOptimize("there is no query to plan; give at least one")
+    cost = Cost(_choice("technique", technique, TECHNIQUES))
+    plan = _choice("strategy", strategy, STRATEGIES)(workload, Statistics(_exact_rate(rate)), cost)
+    for stage in STAGES:
+        plan = stage(plan, cost)
+    return plan
+
+
+T = TypeVar("T")
+
+
+def _choice(kind: str, name: str, choices: Mapping[str, T]) -> T:
+    if name not in choices:
+        raise CannotOptimize(f"there is no {kind} {name!r}; choose one of {', '.join(choices)}")
+    return choices[name]
+
+
+def _exact_rate(rate: Rate) -> Fraction:
+    """A float means what it prints: 1.2 is 6/5."""
+    try:
+        exact = Fraction(str(rate).replace("_", "").strip())
+    except (ValueError, ZeroDivisionError):
+        raise CannotOptimize(f"rate must be a number of rows a second, such as 10000 or 1.2, got {rate!r}") from None
+    if exact < 0:
+        raise CannotOptimize(f"rate must not be negative, got {rate}; give rows a second, such as 10000 or 1.2")
+    return exact
+
+
+__all__ = [
+    "DEFAULT_RATE",
+    "STRATEGIES",
+    "TECHNIQUES",
+    "CannotOptimize",
+    "Cost",
+    "Statistics",
+    "Strategy",
+    "find_refused_merge",
+    "optimize",
+]

@@ -1,0 +1,21 @@
+"""Plans as values that explain and check themselves."""
+
+from weft.plan.check import PlanRejected, check_plan
+from weft.plan.explain import explain, to_json
+from weft.plan.page import to_html
+from weft.plan.shares import query_cost, query_costs
+from weft.plan.values import Feed, Plan, Refusal, Tree
+
+__all__ = [
+    "Feed",
+    "Plan",
+    "PlanRejected",
+    "Refusal",
+    "Tree",
+    "check_plan",
+    "explain",
+    "query_cost",
+    "query_costs",
+    "to_html",
+    "to_json",
+]

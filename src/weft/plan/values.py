@@ -36,6 +36,8 @@ class Feed:
     edges: Edges
     edge_rate: Fraction
     trees: tuple[int, ...]
+    fold_cost: Fraction = Fraction(0)
+    """Operations a second in which trees fold slices of the feed into their own; none where a tree feeds itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,43 @@
+"""How many slices a union of edge classes cuts, exactly.
+
+`density` is edges a unit of time, whatever the unit; `edge_rate` is slices a second for edges in microseconds, as
+the rest of weft has them.
+
+>>> from weft.model import Edges
+>>> density(Edges.of_classes([(2, 0), (3, 0), (4, 0), (5, 0), (6, 0)])) * 60
+Fraction(44, 1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from weft.model import Edges
+from weft.optimizer.edge_counting import bit_set, exact
+
+MICROSECONDS_A_SECOND = 1_000_000
+
+Density = Callable[[Edges], Fraction]
+
+COUNTERS: Mapping[str, Density] = {"bit_set": bit_set.density, "exact": exact.density}
+
+density: Density = exact.density
+
+
+def edge_rate(edges: Edges) -> Fraction:
+    """Slices a second."""
+    return density(edges) * MICROSECONDS_A_SECOND
+
+
+def weaveability(left: Edges, right: Edges) -> Fraction:
+    """Common edges / all edges in the composite slide: 1 where the two are the same, 0 where they never meet.
+
+    >>> weaveability(Edges(((6, 0), (6, 4))), Edges(((9, 0), (9, 3))))
+    Fraction(1, 4)
+    """
+    together = density(left | right)
+    return (density(left) + density(right) - together) / together
+
+
+__all__ = ["COUNTERS", "Density", "density", "edge_rate", "weaveability"]

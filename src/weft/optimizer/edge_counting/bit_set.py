@@ -1,0 +1,38 @@
+"""The papers' counter: mark every edge of one composite slide, count the marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from weft.model import EdgeClass, Edges, WeftError
+
+LONGEST_PERIOD = 1 << 24
+"""Two megabytes of marks. Composite slides grow like the product of the slides: ten odd ones are beyond any memory."""
+
+
+class CompositeSlideTooLong(WeftError):
+    """More marks than a bit set should hold."""
+
+
+def density(edges: Edges) -> Fraction:
+    """Edges a unit of time."""
+    if edges.period > LONGEST_PERIOD:
+        raise CompositeSlideTooLong(
+            f"the composite slide is {edges.period} units long, a bit set holds {LONGEST_PERIOD}; use the exact counter"
+        )
+    return Fraction(marked(edges.classes, edges.period), edges.period)
+
+
+def marked(classes: Iterable[EdgeClass], period: int) -> int:
+    """The number of edges in `[0, period)`, where `period` is a multiple of each slide."""
+    marks = 0
+    for slide, shift in classes:
+        comb, length = 1, slide  # a mark at every multiple of the slide below `length`
+        while length < period:
+            comb |= comb << length
+            length *= 2
+        comb &= (1 << period) - 1
+        # The last tooth is at `period - slide`, so a shift below the slide moves none out of the period.
+        marks |= comb << shift % slide
+    return marks.bit_count()

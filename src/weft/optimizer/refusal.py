@@ -1,0 +1,35 @@
+"""The merge that came closest: why a plan has the trees that it has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from weft.optimizer.cost import Cost
+from weft.optimizer.strategies.building import Positioned, groupings
+from weft.optimizer.weaving import Merge, Part, Weaving
+from weft.plan.values import Feed, Plan, Refusal
+
+
+def find_refused_merge(plan: Plan, cost: Cost) -> Plan:
+    """Note the two trees whose merge would raise the cost least, and the cost of the whole plan with it."""
+    tree_of = {name: number for number, tree in enumerate(plan.trees) for name in tree.queries}
+    feed_of = {number: feed for feed in plan.feeds for number in feed.trees}
+    best: Merge | None = None
+    for group in groupings(plan.workload):
+        members: dict[int, list[Positioned]] = {}
+        for position, query in group:
+            members.setdefault(tree_of[query.name], []).append((position, query))
+        saving = _saving(feed_of[tree_of[group[0][1].name]], plan.rate)
+        merge = Weaving((Part.of(queries, cost) for queries in members.values()), saving, cost).best()
+        if merge is not None and (best is None or merge.gain > best.gain):
+            best = merge
+    if best is None:
+        return plan
+    left, right = (tree_of[part.queries[0][1]] for part in (best.left, best.right))
+    return replace(plan, refused=Refusal(left, right, plan.cost - best.gain))
+
+
+def _saving(feed: Feed, rate: Fraction) -> Fraction:
+    """What one tree less saves: a fold of the composite slices, or a pass where each tree has its own."""
+    return feed.edge_rate if feed.fold_cost else rate

@@ -1,0 +1,65 @@
+"""What all strategies share: queries by grouping, and a plan from the trees of each grouping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from weft.model import ACQ, Edges, Workload
+from weft.optimizer.cost import Cost, Statistics
+from weft.optimizer.edge_counting import edge_rate
+from weft.plan.values import Feed, Plan, Tree
+
+Strategy = Callable[[Workload, Statistics, Cost], Plan]
+
+Positioned = tuple[int, ACQ]
+"""A query with its position in the workload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """The trees of one grouping, fed from one composite slicing or each by itself."""
+
+    trees: tuple[Tree, ...]
+    composite: bool = False
+
+
+def groupings(workload: Workload) -> list[list[Positioned]]:
+    """Only queries of one grouping can share a tree; groupings in the order of their first query."""
+    found: dict[tuple[str, str, tuple[str, ...]], list[Positioned]] = {}
+    for position, query in enumerate(workload):
+        found.setdefault(query.grouping, []).append((position, query))
+    return list(found.values())
+
+
+def build(strategy: str, workload: Workload, statistics: Statistics, cost: Cost, sharings: Iterable[Sharing]) -> Plan:
+    """Number the trees by their first query, and price the whole."""
+    sharings = list(sharings)
+    position = {query.name: i for i, query in enumerate(workload)}
+    trees = tuple(sorted((t for s in sharings for t in s.trees), key=lambda t: position[t.queries[0]]))
+    number = {tree.queries[0]: i for i, tree in enumerate(trees)}
+
+    def feed(fed: Sequence[Tree], composite: bool) -> Feed:
+        keys = workload.by_name[fed[0].queries[0]].keys
+        edges, rate = fed[0].edges, fed[0].edge_rate
+        if len(fed) > 1:
+            edges = Edges.of_classes(c for tree in fed for c in tree.edges.classes)
+            rate = edge_rate(edges)
+        fold = len(fed) * rate if composite else Fraction(0)
+        return Feed(keys, edges, rate, tuple(sorted(number[t.queries[0]] for t in fed)), fold)
+
+    feeds: list[Feed] = []
+    for s in sharings:
+        feeds.extend([feed(s.trees, True)] if s.composite else [feed([tree], False) for tree in s.trees])
+    feeds.sort(key=lambda f: f.trees[0])
+    return Plan(
+        workload=workload,
+        strategy=strategy,
+        technique=cost.technique.name,
+        rate=statistics.rate,
+        trees=trees,
+        feeds=tuple(feeds),
+        cost=cost.plan(trees, feeds, statistics),
+        unshared=sum((cost.alone(query, statistics) for query in workload), Fraction(0)),
+    )

@@ -1,0 +1,13 @@
+"""Each query has a tree of its own: the plan that all others are measured by."""
+
+from __future__ import annotations
+
+from weft.model import Workload
+from weft.optimizer.cost import Cost, Statistics
+from weft.optimizer.strategies.building import Sharing, build, groupings
+from weft.plan.values import Plan
+
+
+def no_share(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
+    sharings = [Sharing(tuple(cost.tree([query]) for _, query in group)) for group in groupings(workload)]
+    return build("no_share", workload, statistics, cost, sharings)

@@ -1,0 +1,13 @@
+"""All queries that can share a tree do: one pass over the rows, in slices finer than most windows need."""
+
+from __future__ import annotations
+
+from weft.model import Workload
+from weft.optimizer.cost import Cost, Statistics
+from weft.optimizer.strategies.building import Sharing, build, groupings
+from weft.plan.values import Plan
+
+
+def shared(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
+    sharings = [Sharing((cost.tree([query for _, query in group]),)) for group in groupings(workload)]
+    return build("shared", workload, statistics, cost, sharings)

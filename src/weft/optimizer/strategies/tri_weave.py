@@ -1,0 +1,33 @@
+"""TriWeave: one pass over the rows cuts composite slices, and trees, merged as in Weave Share, fold those."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from weft.model import Edges, Workload
+from weft.optimizer.cost import Cost, Statistics
+from weft.optimizer.edge_counting import edge_rate
+from weft.optimizer.strategies.building import Positioned, Sharing, build, groupings
+from weft.optimizer.strategies.weave_share import own_passes
+from weft.optimizer.weaving import weave
+from weft.plan.values import Plan
+
+
+def tri_weave(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
+    sharings = [composite_pass(group, statistics, cost) for group in groupings(workload)]
+    return build("tri_weave", workload, statistics, cost, sharings)
+
+
+def composite_pass(group: Sequence[Positioned], statistics: Statistics, cost: Cost) -> Sharing:
+    """One tree less saves one fold of the composite slices.
+
+    Where rows are rarer than slices, folding slices costs more than reading rows again. If that makes the composite
+    pass dearer than a pass for each query, the trees of this grouping have passes of their own.
+    """
+    slices = edge_rate(Edges.of(query.window for _, query in group))
+    parts = weave(group, slices, cost)
+    folded = statistics.rate + len(parts) * slices + sum((p.rate * p.omega for p in parts), Fraction(0))
+    if folded > sum(cost.alone(query, statistics) for _, query in group):
+        return own_passes(group, statistics, cost)
+    return Sharing(tuple(part.tree(cost) for part in parts), composite=True)

@@ -1,0 +1,70 @@
+"""The gate: looks at a finished plan and changes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from weft.model import Edges, WeftError
+from weft.plan.values import Plan
+
+
+class PlanRejected(WeftError):
+    """A plan that would lose answers or count rows twice: a mistake of the optimizer, not of the user."""
+
+
+def check_plan(plan: Plan) -> None:
+    """Raise `PlanRejected` with everything that is wrong."""
+    # The later looks take queries and trees for granted that the first ones have found.
+    for look in (_queries, _feeds, _groupings, _edges, _costs):
+        problems = list(look(plan))
+        if problems:
+            raise PlanRejected(f"this {plan.strategy} plan cannot run: {'; '.join(problems)}")
+
+
+def _queries(plan: Plan) -> Iterator[str]:
+    placed = Counter(name for tree in plan.trees for name in tree.queries)
+    yield from (f"query {q.name} is in no tree" for q in plan.workload if q.name not in placed)
+    yield from (f"query {name} is in {count} trees" for name, count in placed.items() if count > 1)
+    yield from (f"a tree has {name}, which nobody asked for" for name in placed if name not in plan.workload.by_name)
+    yield from (f"tree {number} has no query" for number, tree in enumerate(plan.trees, 1) if not tree.queries)
+
+
+def _feeds(plan: Plan) -> Iterator[str]:
+    fed = Counter(tree for feed in plan.feeds for tree in feed.trees)
+    for tree in range(len(plan.trees)):
+        if fed[tree] != 1:
+            yield f"tree {tree + 1} is in {fed[tree] or 'no'} feed{'s' if fed[tree] > 1 else ''}"
+    yield from (f"a feed has tree {tree + 1}, which is not there" for tree in fed if not 0 <= tree < len(plan.trees))
+    yield from (f"feed {number} has no tree" for number, feed in enumerate(plan.feeds, 1) if not feed.trees)
+
+
+def _groupings(plan: Plan) -> Iterator[str]:
+    for number, feed in enumerate(plan.feeds, 1):
+        queries = [plan.workload.by_name[name] for tree in feed.trees for name in plan.trees[tree].queries]
+        for query in queries:
+            if query.grouping != queries[0].grouping or query.keys != feed.keys:
+                yield f"query {query.name} is not grouped as feed {number} is"
+
+
+def _edges(plan: Plan) -> Iterator[str]:
+    for number, tree in enumerate(plan.trees, 1):
+        for name in tree.queries:
+            if not tree.edges.contains(Edges.of([plan.workload.by_name[name].window])):
+                yield f"windows of {name} begin or end within a slice of tree {number}"
+    for number, feed in enumerate(plan.feeds, 1):
+        for index in feed.trees:
+            if not feed.edges.contains(plan.trees[index].edges):
+                yield f"slices of tree {index + 1} begin or end within a slice of feed {number}"
+
+
+def _costs(plan: Plan) -> Iterator[str]:
+    amounts = {"the rate": plan.rate, "the cost": plan.cost, "the unshared cost": plan.unshared}
+    for number, tree in enumerate(plan.trees, 1):
+        amounts |= {f"the edge rate of tree {number}": tree.edge_rate, f"omega of tree {number}": tree.omega}
+    for number, feed in enumerate(plan.feeds, 1):
+        amounts |= {
+            f"the edge rate of feed {number}": feed.edge_rate,
+            f"the fold cost of feed {number}": feed.fold_cost,
+        }
+    yield from (f"{name} is negative: {amount}" for name, amount in amounts.items() if amount < 0)

@@ -1,0 +1,155 @@
+"""A plan explains itself: what is shared, what that costs, and which merge came closest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from weft.model import ACQ
+from weft.plan import text
+from weft.plan.page import to_html
+from weft.plan.shares import pass_cost, query_cost, query_costs
+from weft.plan.values import Plan, Tree
+
+__all__ = ["explain", "query_cost", "query_costs", "to_html", "to_json"]
+
+
+def explain(plan: Plan, limit: int | None = None) -> str:
+    """The plan as text, with at most `limit` queries of each tree."""
+    lines = [
+        f"Plan  {plan.strategy}  cost {text.amount(plan.cost)} ops/s  unshared {text.amount(plan.unshared)}  "
+        f"saves {text.saving(plan.cost, plan.unshared)}   rate {text.number(plan.rate)}/s"
+    ]
+    costs = query_costs(plan)
+    for feed in plan.feeds:
+        together = len(feed.trees) > 1 or feed.fold_cost > 0
+        if together:
+            by = f"   by {', '.join(feed.keys)}" if feed.keys else ""
+            lines.append(
+                f"  pass over rows for {_trees(feed.trees)}  {_rate(feed.edge_rate)}   rows {text.amount(plan.rate)}   "
+                f"fold {text.amount(feed.fold_cost)}{by}"
+            )
+        for number in feed.trees:
+            tree = plan.trees[number]
+            rows = "" if together else f"   rows {text.amount(plan.rate)}"
+            final = f"final {text.amount(tree.final_cost)}   {tree.technique}"
+            lines.append(f"  tree {number + 1}  {_rate(tree.edge_rate)}{rows}   {final}")
+            lines += _queries(plan, tree, costs, limit)
+    if plan.refused is not None:
+        more = plan.refused.cost - plan.cost
+        lines.append(
+            f"  not merged  tree {plan.refused.left + 1} + tree {plan.refused.right + 1}: would cost "
+            f"{text.amount(plan.refused.cost)} ({'+' if more >= 0 else '-'}{text.amount(abs(more))})"
+        )
+    return "\n".join(lines)
+
+
+def _trees(numbers: Sequence[int]) -> str:
+    """
+    >>> _trees((0, 1, 2, 5)), _trees((3,))
+    ('trees 1-3, 6', 'tree 4')
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number:
+            runs[-1][-1] = number + 1
+        else:
+            runs.append([number + 1, number + 1])
+    spans = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
+    return f"tree{'s' if len(numbers) > 1 else ''} {', '.join(spans)}"
+
+
+def _rate(edge_rate: Fraction) -> str:
+    return f"{float(edge_rate):,.3f} slices/s"
+
+
+def _queries(plan: Plan, tree: Tree, costs: dict[str, Fraction], limit: int | None) -> list[str]:
+    """A line for each query, in columns as wide as this tree needs."""
+    names = tree.queries if limit is None else tree.queries[:limit]
+    rows = []
+    for name in names:
+        query = plan.workload.by_name[name]
+        window = query.window
+        rows.append(
+            (
+                name,
+                text.calls(query),
+                f"range {text.duration(window.length)}",
+                f"slide {text.duration(window.slide)}",
+                f"costs {text.amount(costs[name])}",
+                text.extras(query),
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = []
+    for row in rows:
+        name, aggregates, length, slide, cost, extras = (cell.ljust(width) for cell, width in zip(row, widths))
+        lines.append(f"    {name}  {aggregates}   {length}  {slide}   {cost}   {extras}".rstrip())
+    if len(names) < len(tree.queries):
+        lines.append(f"    ... and {len(tree.queries) - len(names)} more")
+    return lines
+
+
+def to_json(plan: Plan) -> dict[str, Any]:
+    """The plan as JSON values: exact amounts as fractions in text, each with its float; trees numbered from 1."""
+    costs = query_costs(plan)
+    return {
+        "strategy": plan.strategy,
+        "technique": plan.technique,
+        "seconds": plan.seconds,
+        **_exact("rate", plan.rate),
+        **_exact("cost", plan.cost),
+        **_exact("unshared", plan.unshared),
+        "saves": float(1 - plan.cost / plan.unshared) if plan.unshared else 0.0,
+        "feeds": [
+            {
+                "keys": list(feed.keys),
+                "trees": [number + 1 for number in feed.trees],
+                "edges": [list(edge_class) for edge_class in feed.edges.classes],
+                **_exact("edge_rate", feed.edge_rate),
+                **_exact("fold_cost", feed.fold_cost),
+                **_exact("pass_cost", pass_cost(plan, feed)),
+            }
+            for feed in plan.feeds
+        ],
+        "trees": [
+            {
+                "tree": number,
+                "technique": tree.technique,
+                "edges": [list(edge_class) for edge_class in tree.edges.classes],
+                **_exact("edge_rate", tree.edge_rate),
+                **_exact("omega", tree.omega),
+                **_exact("final_cost", tree.final_cost),
+                "queries": [_query(plan.workload.by_name[name], costs[name]) for name in tree.queries],
+            }
+            for number, tree in enumerate(plan.trees, 1)
+        ],
+        "refused": None
+        if plan.refused is None
+        else {
+            "trees": [plan.refused.left + 1, plan.refused.right + 1],
+            **_exact("cost", plan.refused.cost),
+            **_exact("increase", plan.refused.cost - plan.cost),
+        },
+    }
+
+
+def _query(query: ACQ, cost: Fraction) -> dict[str, Any]:
+    return {
+        "name": query.name,
+        "calls": [text.call(aggregate) for aggregate in query.calls],
+        "range_us": query.window.length,
+        "slide_us": query.window.slide,
+        "offset_us": query.window.offset,
+        "refresh": query.refresh,
+        "source": query.source,
+        "event_time": query.event_time,
+        "keys": list(query.keys),
+        "where": query.where,
+        **_exact("cost", cost),
+    }
+
+
+def _exact(name: str, value: Fraction) -> dict[str, Any]:
+    return {name: float(value), f"{name}_exact": str(value)}

@@ -1,0 +1,84 @@
+"""Times, numbers and queries as people read them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from weft.model import ACQ, Call
+
+UNITS = (
+    ("d", 86_400_000_000),
+    ("h", 3_600_000_000),
+    ("min", 60_000_000),
+    ("s", 1_000_000),
+    ("ms", 1_000),
+    ("us", 1),
+)
+
+
+def duration(microseconds: int) -> str:
+    """
+    >>> duration(16_000_000), duration(5_400_000_000), duration(1_500), duration(-2_000_000), duration(0)
+    ('16 s', '1 h 30 min', '1 ms 500 us', '-2 s', '0 s')
+    """
+    words, left = [], abs(microseconds)
+    for unit, length in UNITS:
+        if left >= length:
+            words.append(f"{left // length} {unit}")
+            left %= length
+    return ("-" if microseconds < 0 else "") + " ".join(words or ["0 s"])
+
+
+def amount(value: Fraction) -> str:
+    """Operations a second: two decimals, thousands apart.
+
+    >>> amount(Fraction(43, 10)), amount(Fraction(1234567))
+    ('4.30', '1,234,567.00')
+    """
+    return f"{float(value):,.2f}"
+
+
+def number(value: Fraction) -> str:
+    """A rate as it was given: no decimals that say nothing.
+
+    >>> number(Fraction(6, 5)), number(Fraction(10_000))
+    ('1.2', '10,000')
+    """
+    return f"{int(value):,}" if value.denominator == 1 else f"{float(value):,.12g}"
+
+
+def saving(cost: Fraction, unshared: Fraction) -> str:
+    """
+    >>> saving(Fraction(43, 10), Fraction(55, 10))
+    '22 %'
+    """
+    return f"{float(100 * (1 - cost / unshared)) if unshared else 0.0:.0f} %".replace("-0 %", "0 %")
+
+
+def call(aggregate: Call) -> str:
+    """
+    >>> call(Call("sum", ("price",), condition="volume > 3"))
+    'sum(price) FILTER (WHERE volume > 3)'
+    """
+    text = f"{aggregate.function}({', '.join(aggregate.arguments)})"
+    if aggregate.ignore_nulls:
+        text += " IGNORE NULLS"
+    return f"{text} FILTER (WHERE {aggregate.condition})" if aggregate.condition else text
+
+
+def calls(query: ACQ) -> str:
+    return ", ".join(call(aggregate) for aggregate in query.calls)
+
+
+def extras(query: ACQ) -> str:
+    """What not every query has: offset, filter, keys, and SLIDE AT MOST."""
+    parts = []
+    if query.window.offset:
+        parts.append(f"offset {duration(query.window.offset)}")
+    if query.refresh == "at_most":
+        parts.append("at most a slide apart")
+    if query.keys:
+        parts.append(f"by {', '.join(query.keys)}")
+    if query.where:
+        parts.append(f"where {query.where}")
+    return "  ".join(parts)

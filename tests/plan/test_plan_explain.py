@@ -1,0 +1,181 @@
+"""A plan as text, JSON and a page: fixtures that a person can read."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from html.parser import HTMLParser
+from textwrap import dedent
+
+import pytest
+
+from weft.model import ACQ, Call, Window
+from weft.optimizer import STRATEGIES, TECHNIQUES, optimize
+from weft.plan import explain, query_cost, query_costs, to_html, to_json
+
+MINUTE = 60
+
+
+def query(name: str, seconds: int, slide: int, offset: int = 0, **others: object) -> ACQ:
+    window = Window(seconds * 1_000_000, slide * 1_000_000, offset * 1_000_000)
+    fields = {"calls": (Call("max", ("price",)),), "outputs": (), **others}
+    return ACQ(name=name, window=window, **fields)  # type: ignore[arg-type]
+
+
+EXAMPLE_3 = [query("q1", 16, 4), query("q2", 10, 5), query("q3", 8, 4)]
+
+
+def text(block: str) -> str:
+    return dedent(block).strip("\n")
+
+
+def test_weave_share_explains_the_papers_example() -> None:
+    assert explain(optimize(EXAMPLE_3, rate=1.2, strategy="weave_share")) == text("""
+        Plan  weave_share  cost 4.30 ops/s  unshared 5.50  saves 22 %   rate 1.2/s
+          tree 1  0.250 slices/s   rows 1.20   final 1.50   panes
+            q1  max(price)   range 16 s  slide 4 s   costs 1.60
+            q3  max(price)   range 8 s   slide 4 s   costs 1.10
+          tree 2  0.200 slices/s   rows 1.20   final 0.40   panes
+            q2  max(price)   range 10 s  slide 5 s   costs 1.60
+          not merged  tree 1 + tree 2: would cost 4.40 (+0.10)
+    """)
+
+
+def test_tri_weave_shows_the_pass_that_its_trees_share() -> None:
+    assert explain(optimize(EXAMPLE_3, rate=1.2, strategy="tri_weave")) == text("""
+        Plan  tri_weave  cost 3.90 ops/s  unshared 5.50  saves 29 %   rate 1.2/s
+          pass over rows for trees 1-2  0.400 slices/s   rows 1.20   fold 0.80
+          tree 1  0.250 slices/s   final 1.50   panes
+            q1  max(price)   range 16 s  slide 4 s   costs 1.67
+            q3  max(price)   range 8 s   slide 4 s   costs 1.17
+          tree 2  0.200 slices/s   final 0.40   panes
+            q2  max(price)   range 10 s  slide 5 s   costs 1.07
+          not merged  tree 1 + tree 2: would cost 4.80 (+0.90)
+    """)
+
+
+def test_one_tree_has_nothing_left_to_merge_and_a_limit_says_what_it_leaves_out() -> None:
+    assert explain(optimize(EXAMPLE_3, rate=1.2, strategy="shared"), limit=1) == text("""
+        Plan  shared  cost 4.40 ops/s  unshared 5.50  saves 20 %   rate 1.2/s
+          tree 1  0.400 slices/s   rows 1.20   final 3.20   panes
+            q1  max(price)   range 16 s  slide 4 s   costs 2.00
+            ... and 2 more
+    """)
+
+
+def test_offset_filter_keys_and_several_aggregates_are_shown_where_there_are_any() -> None:
+    busy = query(
+        "busy",
+        90 * MINUTE,
+        30 * MINUTE,
+        offset=15,
+        keys=("symbol", "venue"),
+        where="price > 3",
+        refresh="at_most",
+        calls=(Call("avg", ("price",)), Call("count", ("*",), condition="volume > 9")),
+    )
+    assert explain(optimize([busy], rate=10_000)).splitlines()[-1].split("   ") == [
+        "",
+        " busy  avg(price), count(*) FILTER (WHERE volume > 9)",
+        "range 1 h 30 min  slide 30 min",
+        "costs 10,000.00",
+        "offset 15 s  at most a slide apart  by symbol, venue  where price > 3",
+    ]
+
+
+@pytest.mark.parametrize("technique", TECHNIQUES)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_queries_cost_adds_up_to_the_plan(strategy: str, technique: str) -> None:
+    queries = [*EXAMPLE_3, query("k", 9, 3, keys=("symbol",)), query("l", 8, 3, keys=("symbol",))]
+    plan = optimize(queries, rate=7, strategy=strategy, technique=technique)
+    costs = query_costs(plan)
+    assert list(costs) == [q.name for q in queries]
+    assert sum(costs.values()) == plan.cost
+    assert query_cost(plan, "k") == costs["k"]
+
+
+def test_without_sharing_a_query_costs_its_own_tree() -> None:
+    plan = optimize(EXAMPLE_3, rate=1.2, strategy="no_share")
+    assert query_costs(plan) == {"q1": Fraction(22, 10), "q2": Fraction(16, 10), "q3": Fraction(17, 10)}
+
+
+def test_json_has_exact_amounts_beside_their_floats() -> None:
+    plan = json.loads(json.dumps(to_json(optimize(EXAMPLE_3, rate=1.2, strategy="weave_share"))))
+    assert (plan["strategy"], plan["cost"], plan["cost_exact"]) == ("weave_share", 4.3, "43/10")
+    assert (plan["rate_exact"], plan["unshared_exact"], plan["saves"]) == ("6/5", "11/2", pytest.approx(12 / 55))
+    assert [[q["name"] for q in tree["queries"]] for tree in plan["trees"]] == [["q1", "q3"], ["q2"]]
+    assert [feed["trees"] for feed in plan["feeds"]] == [[1], [2]]
+    assert plan["trees"][0]["edges"] == [[4_000_000, 0]]
+    assert plan["trees"][0]["edge_rate_exact"] == "1/4"
+    assert plan["trees"][1]["queries"][0] == {
+        "name": "q2",
+        "calls": ["max(price)"],
+        "range_us": 10_000_000,
+        "slide_us": 5_000_000,
+        "offset_us": 0,
+        "refresh": "exact",
+        "source": "stream",
+        "event_time": "ts",
+        "keys": [],
+        "where": None,
+        "cost": 1.6,
+        "cost_exact": "8/5",
+    }
+    assert plan["refused"] == {
+        "trees": [1, 2],
+        "cost": 4.4,
+        "cost_exact": "22/5",
+        "increase": 0.1,
+        "increase_exact": "1/10",
+    }
+
+
+class Tags(HTMLParser):
+    """Notes tags, and that each is closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_complete_and_fetches_nothing() -> None:
+    page = to_html(optimize(EXAMPLE_3, rate=1.2, strategy="tri_weave"))
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+    assert not {"script", "link", "img", "iframe"} & set(tags.seen)
+    assert not re.search(r"https?://|url\(|@import", page)
+    assert "prefers-color-scheme: dark" in page
+    assert tags.seen.count("rect") == 1 + 1 + 2 + 3
+    assert tags.seen.count("path") == 1 + 2 + 3
+    assert tags.seen.count("tr") == 1 + 3
+
+
+def test_what_users_wrote_is_text_on_the_page_never_markup() -> None:
+    evil = "<script>alert('x')</script>"
+    nasty = query(evil, 10, 5, keys=(evil,), where=f"{evil} AND a < b", calls=(Call("max", (evil,)),))
+    page = to_html(optimize([nasty]))
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") >= 4
+
+
+def test_explaining_hundreds_of_queries_is_the_same_every_time() -> None:
+    queries = [query(f"q{i}", (i % 17 + 2) * (i % 9 + 1), i % 9 + 1) for i in range(200)]
+    one, two = optimize(queries, rate=50), optimize(queries, rate=50)
+    assert explain(one) == explain(two)
+    assert to_html(one) == to_html(two)
+    assert to_json(one) == to_json(two)
+    assert len(explain(one).splitlines()) > 200 > len(explain(one, limit=3).splitlines())
