@@ -52,7 +52,7 @@ def top_level(longest: int) -> int:
 def blocks(operator: Operator) -> Technique:
     """Blocks for one operator."""
     lift, combine, lower = operator.lift, operator.combine, operator.lower
-    load, store = operator.load, operator.store
+    load, store, edition = operator.load, operator.store, operator.edition
 
     @njit(cache=True, nogil=True)
     def build_blocks(values: Column, longest: int) -> Tables:
@@ -62,6 +62,7 @@ def blocks(operator: Operator) -> Technique:
         cost      2 + log2(longest) / 16 combinations a partial
         space     2 + log2(longest) / 16 columns
         """
+        _ = edition
         n = len(values)
         count = (n + BLOCK - 1) >> BITS
         top = top_level(longest)
@@ -107,6 +108,7 @@ def blocks(operator: Operator) -> Technique:
         cost      at most 3 combinations an answer, at most 15 for a range inside a block
         space     none
         """
+        _ = edition
         values, prefix, suffix, levels = tables
         count = (len(values) + BLOCK - 1) >> BITS
         top = len(levels) // max(count, 1) - 2

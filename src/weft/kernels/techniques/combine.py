@@ -1,7 +1,7 @@
 """What a technique may know of an aggregate: how partials are read, combined and written.
 
-The functions are plain Python that numba also compiles. A technique closes over them, and because each of them is found
-again by its name, what is compiled for one operator stays valid on disk for the next process.
+The functions are plain Python that numba also compiles. A technique closes over them and over the operator's edition;
+names and edition are the same in the next process, so it finds what this one has compiled on disk.
 
 An element is a scalar, or a tuple that stands as one row of a two-dimensional table.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numba.extending import register_jitable
@@ -198,6 +199,14 @@ class Operator:
     load: Callable[[Column, int], Any] = load
     store: Callable[[Column, int, Any], None] = store
     lower: Callable[[Column, Any], Any] = keep
+
+    @property
+    def edition(self) -> int:
+        """Another number when one of the functions is edited: their names alone would find the old compiled code."""
+        functions: tuple[Any, ...] = (self.combine, self.lift, self.load, self.store, self.lower)
+        return crc32(
+            repr([(f.__code__.co_code, f.__code__.co_consts, f.__code__.co_names) for f in functions]).encode()
+        )
 
 
 def _rows(combine: Callable[[Column, Any, Any], Any], load_row: Callable[[Column, int], Row]) -> Operator:

@@ -20,6 +20,7 @@ def build_panes(values: Column, longest: int) -> Tables:
 def panes(operator: Operator) -> Technique:
     """Panes for one operator."""
     lift, combine, store, lower = operator.lift, operator.combine, operator.store, operator.lower
+    edition = operator.edition
 
     @njit(cache=True, nogil=True)
     def answer_panes(tables: Any, lo: NDArray[np.int64], hi: NDArray[np.int64], out: Column) -> None:
@@ -29,6 +30,7 @@ def panes(operator: Operator) -> Technique:
         cost      O(hi - lo) an answer
         space     none
         """
+        _ = edition
         (values,) = tables
         for i in range(len(lo)):
             element = lift(values, lo[i])
