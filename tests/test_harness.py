@@ -28,6 +28,7 @@ SEEDED = settings(
 # The oracle against Spark
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @settings(SEEDED, max_examples=12)
 @given(case=cases(min_queries=8, max_queries=12))
@@ -37,6 +38,7 @@ def test_the_oracle_gives_the_rows_that_spark_gives(spark: Any, case: Case) -> N
         assert_same_rows(tables[query.name], case.naive(query))
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @settings(SEEDED, max_examples=4)
 @given(case=cases(max_queries=8, ties=True))
@@ -46,6 +48,7 @@ def test_the_oracle_gives_the_rows_that_spark_gives_with_equal_event_times(spark
         assert_same_rows(tables[query.name], case.naive(query))
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @settings(SEEDED, max_examples=6)
 @given(case=cases(max_queries=6))
