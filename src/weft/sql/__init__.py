@@ -1,0 +1,7 @@
+"""Text to queries and back: Spark SQL or CQL in, frozen queries out, with plain Spark SQL beside them."""
+
+from weft.sql.duration import duration, duration_text
+from weft.sql.parse import parse
+from weft.sql.refuse import Refused, refuse
+
+__all__ = ["Refused", "duration", "duration_text", "parse", "refuse"]

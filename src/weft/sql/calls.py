@@ -1,0 +1,52 @@
+"""Aggregate calls in one spelling: `mean(Price)` and `avg(price)` are the same call."""
+
+from __future__ import annotations
+
+from weft.model import Call
+from weft.sql.canonical import bare, canonical
+from weft.sql.filters import filter_text
+from weft.sql.functions import AGGREGATES, ARITY
+from weft.sql.refuse import Source
+from weft.sql.syntax import Node
+
+
+def is_aggregate(node: Node) -> bool:
+    return node.kind in ("call", "opaque") and node.name in AGGREGATES
+
+
+def read_call(source: Source, node: Node) -> Call:
+    """The call that a node of the tree is; DISTINCT, nesting and the like were refused before."""
+    function, args = AGGREGATES[node.name], node.args
+    least, most = ARITY.get(function, (1, 1 if function != "count" else 999))
+    if node.kind == "opaque" or not least <= len(args) <= most:
+        count = f"{least} argument{'s' * (least > 1)}" if least == most else f"{least} or {most} arguments"
+        reason = f"{node.name} takes {'an expression' if node.kind == 'opaque' or function == 'count' else count}."
+        raise source.refuse(node.start, node.end, reason, f"Write {node.name}({', '.join('xy'[:least])}).")
+    ignore = node.nulls == "IGNORE"
+    if function in ("first", "last"):
+        if len(args) == 2:
+            ignore = _flag(source, node, args[1])
+            args = args[:1]
+    elif node.nulls:
+        reason = f"{node.name} does not see nulls, so {node.nulls} NULLS has no meaning for it."
+        raise source.refuse(node.start, node.end, reason, f"Leave {node.nulls} NULLS out.")
+    for arg in args:
+        star = arg.kind == "star"
+        if star and (function != "count" or len(args) > 1 or len(arg.tokens) > 1):
+            reason = f"{node.name}({canonical(arg.tokens)}) names no column."
+            raise source.refuse(arg.start, arg.end, reason, "Write count(*), or name a column.")
+    # A row counts for count(1) and count('x') whatever it holds.
+    never_null = all(a.kind == "star" or (a.kind == "literal" and a.name != "null") for a in args)
+    return Call(
+        function=function,
+        arguments=() if function == "count" and never_null else tuple(canonical(bare(a.tokens)) for a in args),
+        condition=filter_text(node.filter) if node.filter else None,
+        ignore_nulls=ignore,
+    )
+
+
+def _flag(source: Source, node: Node, arg: Node) -> bool:
+    if arg.kind == "literal" and arg.name in ("true", "false"):
+        return arg.name == "true"
+    reason = f"the second argument of {node.name} says whether nulls are ignored, and must be true or false."
+    raise source.refuse(arg.start, arg.end, reason, f"Write {node.name}(x, true).")

@@ -1,0 +1,71 @@
+"""A second reader for the whole statement: sqlglot finds what is not SQL at all before weft looks for meaning."""
+
+from __future__ import annotations
+
+import re
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+
+from weft.sql.clauses import cql_bracket
+from weft.sql.refuse import Source
+from weft.sql.tokens import Tokens
+
+_FOREIGN = {">>>": ">> ", "!>": "<=", "!<": ">="}
+"""Operators of Spark that sqlglot does not know, and others of the same length and place in the grammar."""
+
+
+def check_syntax(source: Source, tokens: Tokens) -> None:
+    """Refuse what is no SQL, at the place where reading stopped. CQL's brackets are blanked, so places stay."""
+    begin = tokens[0].start
+    text = list(source.text[begin : tokens[-1].end])
+    for i, token in enumerate(tokens):
+        if token.text in _FOREIGN and token.kind == "op":
+            text[token.start - begin : token.end - begin] = _FOREIGN[token.text]
+        elif token.upper == "WINDOW" and i + 1 < len(tokens) and not tokens[i + 1].is_name:
+            # As the first key, sqlglot takes it for the clause that names windows.
+            text[token.start - begin : token.end - begin] = "windo_"
+    bracket = cql_bracket(tokens)
+    if bracket:
+        if bracket[1] == len(tokens):
+            at = tokens[bracket[0]]
+            raise source.refuse(at.start, at.end, "this bracket is never closed.", "Close it with ].")
+        for i in range(tokens[bracket[0]].start - begin, tokens[bracket[1]].end - begin):
+            text[i] = "\n" if text[i] == "\n" else " "
+    try:
+        sqlglot.parse("".join(text), dialect="spark")
+    except ParseError as error:
+        if _is_about_arguments(str(error.errors[0]["description"])):
+            return
+        raise _refusal(source, begin, "".join(text), error) from None
+    except TokenError as error:
+        reason = "this cannot be read as Spark SQL."
+        raise source.refuse(begin, tokens[0].end, reason, f"Look for what is never closed: {error}.") from None
+
+
+def _is_about_arguments(said: str) -> bool:
+    """Whether sqlglot minds how many arguments a function has: Spark knows better."""
+    found = re.search(r"missing for <class '.*\.(\w+)'>", said)
+    node = getattr(exp, found.group(1), None) if found else None
+    return said.startswith("The number of provided arguments") or (node is not None and issubclass(node, exp.Func))
+
+
+def _refusal(source: Source, begin: int, text: str, error: ParseError) -> Exception:
+    found = error.errors[0]
+    # sqlglot gives the line, and the column of the last character of the token that it stopped at.
+    lines = text.split("\n")
+    line = found["line"] or 1
+    end = begin + sum(len(t) + 1 for t in lines[: line - 1]) + (found["col"] or 1)
+    start = max(begin, end - len(found["highlight"] or ""))
+    mark, said = source.text[start:end], str(found["description"])
+    if said.startswith("Required keyword"):
+        reason = f"an expression is missing at {mark}."
+    elif said.startswith("Expected table name"):
+        reason = "a table's name is missing here."
+    elif said.startswith("Invalid expression"):
+        reason = f"{mark} is not expected here."
+    else:
+        reason = f"{re.sub(r'<[^>]*>', '', said).strip().rstrip('.')}."
+        reason = reason[0].lower() + reason[1:]
+    return source.refuse(start, end, reason, "Write it as Spark SQL.")

@@ -1,0 +1,100 @@
+"""Spark's functions by what they mean to a window: which can be built from partial results, which never, which vary."""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_SERVED = _words(
+    """count count_if sum avg min max stddev_samp stddev_pop var_samp var_pop bool_and bool_or bit_and bit_or bit_xor
+    max_by min_by first last corr covar_samp covar_pop skewness kurtosis"""
+)
+
+AGGREGATES = {name: name for name in sorted(_SERVED)} | {
+    "mean": "avg",
+    "std": "stddev_samp",
+    "stddev": "stddev_samp",
+    "variance": "var_samp",
+    "every": "bool_and",
+    "some": "bool_or",
+    "any": "bool_or",
+    "first_value": "first",
+    "any_value": "first",
+    "last_value": "last",
+}
+"""Aggregates that weft serves: the name that a user writes, and the name of the call."""
+
+ARITY = dict.fromkeys(("max_by", "min_by", "corr", "covar_samp", "covar_pop"), (2, 2)) | dict.fromkeys(
+    ("first", "last"), (1, 2)
+)
+"""Least and most arguments, where it is not one; `count` takes any number."""
+
+KEEPS_ROWS = _words("collect_list array_agg listagg string_agg")
+
+OTHER_AGGREGATES = KEEPS_ROWS | _words(
+    """approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate approx_top_k_combine bitmap_and_agg
+    bitmap_construct_agg bitmap_or_agg collect_set collect_union count_min_sketch grouping grouping_id
+    histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float
+    kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float measure median mode percentile
+    percentile_approx percentile_cont percentile_disc product regr_avgx regr_avgy regr_count regr_intercept regr_r2
+    regr_slope regr_sxx regr_sxy regr_syy theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum
+    tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double tuple_sketch_agg_integer
+    tuple_union_agg_double tuple_union_agg_integer"""
+)
+
+BLIND_TO_REPEATS = frozenset(
+    {"min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "max_by", "min_by", "first", "last"}
+)
+"""DISTINCT changes nothing for these."""
+
+NONDETERMINISTIC = _words(
+    """rand random randn uniform randstr uuid shuffle monotonically_increasing_id spark_partition_id input_file_name
+    input_file_block_length input_file_block_start current_timestamp now current_date curdate current_time
+    localtimestamp localtime current_user session_user user current_catalog current_database current_schema
+    current_path java_method reflect try_reflect"""
+)
+
+BARE_NONDETERMINISTIC = frozenset(
+    {"current_timestamp", "current_date", "current_time", "current_user", "localtimestamp"}
+)
+"""Functions that need no parentheses. `user` is not among them: as a name it is far more often a column."""
+
+GENERATORS = _words("explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple")
+
+RANKINGS = _words("row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value counter_diff")
+
+SCALARS: dict[str, tuple[str, int, int]] = {
+    "if": ("if", 3, 3),
+    "coalesce": ("coalesce", 1, 99),
+    "nvl": ("coalesce", 2, 2),
+    "ifnull": ("coalesce", 2, 2),
+    "nullif": ("nullif", 2, 2),
+    "greatest": ("greatest", 2, 99),
+    "least": ("least", 2, 99),
+    "abs": ("abs", 1, 1),
+    "round": ("round", 1, 2),
+    "floor": ("floor", 1, 1),
+    "ceil": ("ceil", 1, 1),
+    "ceiling": ("ceil", 1, 1),
+    "sqrt": ("sqrt", 1, 1),
+    "exp": ("exp", 1, 1),
+    "ln": ("ln", 1, 1),
+    "log": ("ln", 1, 1),
+    "log10": ("log10", 1, 1),
+    "log2": ("log2", 1, 1),
+    "power": ("power", 2, 2),
+    "pow": ("power", 2, 2),
+    "sign": ("sign", 1, 1),
+    "signum": ("sign", 1, 1),
+    "mod": ("mod", 2, 2),
+    "negative": ("neg", 1, 1),
+    "isnull": ("is_null", 1, 1),
+    "isnotnull": ("is_not_null", 1, 1),
+    "not": ("not", 1, 1),
+}
+"""Functions of aggregates that weft computes: the operation, least and most arguments."""
+
+CASTS = _words("boolean tinyint smallint int bigint float double decimal date timestamp binary string")
+"""Types whose name is also a function that casts to them."""

@@ -1,0 +1,92 @@
+"""What no clause may hold, found by looking at every call: functions that vary, make rows or look sideways."""
+
+from __future__ import annotations
+
+from weft.sql.canonical import canonical
+from weft.sql.functions import (
+    AGGREGATES,
+    BARE_NONDETERMINISTIC,
+    BLIND_TO_REPEATS,
+    GENERATORS,
+    KEEPS_ROWS,
+    NONDETERMINISTIC,
+    OTHER_AGGREGATES,
+    RANKINGS,
+)
+from weft.sql.refuse import Source
+from weft.sql.tokens import Tokens, closing, is_call
+
+SUPPORTED = ", ".join(sorted(set(AGGREGATES.values())))
+
+
+def screen(source: Source, tokens: Tokens, *, aggregates: str | None = None) -> None:
+    """Refuse what weft cannot serve in these tokens; `aggregates` says where they are, if none may be there."""
+    for i, token in enumerate(tokens):
+        if token.upper == "SELECT" and not (i and tokens[i - 1].text == "."):
+            raise source.refuse(
+                token.start, tokens[-1].end, "a subquery would have to be answered before each row is read.",
+                "Compute it before, and compare with its result, or hand weft the joined stream.",
+            )  # fmt: skip
+        if is_call(tokens, i):
+            _screen_call(source, tokens, i, aggregates)
+        elif token.kind == "word" and token.name in BARE_NONDETERMINISTIC and not (i and tokens[i - 1].text == "."):
+            raise _varies(source, token.start, token.end, token.text)
+
+
+def _screen_call(source: Source, tokens: Tokens, i: int, aggregates: str | None) -> None:
+    name, end = tokens[i].name, min(closing(tokens, i + 1), len(tokens) - 1)
+    start, stop, text = tokens[i].start, tokens[end].end, canonical(tokens[i : end + 1])
+    after = [t.upper for t in tokens[end + 1 : end + 4]]
+    if "OVER" in after[:1] or (after[1:] == ["NULLS", "OVER"]) or name in RANKINGS:
+        raise source.refuse(
+            start, stop, f"{text} is computed over the rows around each row, which partial results do not have.",
+            f"Use {name}() without OVER if a value for the whole window will do, or run this query outside weft."
+            if name in AGGREGATES else "Run this query outside weft, or apply it to the answers.",
+        )  # fmt: skip
+    if name in NONDETERMINISTIC or (name == "unix_timestamp" and end == i + 2):
+        raise _varies(source, start, stop, text)
+    if name in GENERATORS:
+        reason = f"{text} makes several rows of one before they are aggregated."
+        raise source.refuse(start, stop, reason, "Do it on the stream that weft is given.")
+    if name == "session_window":
+        reason = "a session's edges depend on the data, so no two queries can share slices of it."
+        raise source.refuse(start, stop, reason, "Use window(ts, '10 minutes'), or run this query outside weft.")
+    if name in OTHER_AGGREGATES or name in AGGREGATES:
+        _screen_aggregate(source, tokens, i, end, aggregates)
+
+
+def _screen_aggregate(source: Source, tokens: Tokens, i: int, end: int, aggregates: str | None) -> None:
+    name, text = tokens[i].name, canonical(tokens[i : end + 1])
+    start, stop = tokens[i].start, tokens[end].end
+    if aggregates:
+        way_out = {
+            "WHERE": "Put the condition in HAVING.",
+            "GROUP BY": "Group by columns of the stream.",
+        }.get(aggregates, "Aggregate once: the arguments are expressions over the columns of the stream.")
+        reason = f"{text} is known only when the window is complete, and cannot stand in {aggregates}."
+        raise source.refuse(start, stop, reason, way_out)
+    if name in KEEPS_ROWS:
+        raise source.refuse(
+            start, stop, f"{text} keeps every row, so its windows cannot be built from partial results.",
+            "Use first, last, min, max, min_by or max_by, or run this query outside weft.",
+        )  # fmt: skip
+    if name in OTHER_AGGREGATES:
+        way_out = f"Use one of {SUPPORTED}, or run this query outside weft."
+        raise source.refuse(start, stop, f"weft does not compute {name}.", way_out)
+    inside = tokens[i + 2 : end]
+    if inside and inside[0].upper == "DISTINCT":
+        way_out = (
+            f"Leave DISTINCT out: it changes nothing for {name}."
+            if AGGREGATES[name] in BLIND_TO_REPEATS
+            else f"Use {name} without DISTINCT, or run this query outside weft."
+        )
+        reason = f"{text} has to remember every value that a window holds."
+        raise source.refuse(start, stop, reason, way_out)
+    screen(source, inside, aggregates=f"the arguments of {name}")
+    if [t.upper for t in tokens[end + 1 : end + 3]] == ["FILTER", "("]:
+        screen(source, tokens[end + 3 : closing(tokens, end + 2)], aggregates="FILTER")
+
+
+def _varies(source: Source, start: int, stop: int, text: str) -> Exception:
+    reason = f"{text} gives something else each time, so a repeated batch would answer differently."
+    return source.refuse(start, stop, reason, "Use a column of the stream or a constant.")
