@@ -8,7 +8,12 @@ from weft.sql.read import Queries, read_queries
 
 
 def optimize(
-    queries: Queries, *, rate: float = 10_000, strategy: str = "tri_weave", technique: str = "panes", event_time: str = "ts"
+    queries: Queries,
+    *,
+    rate: float = 10_000,
+    strategy: str = "tri_weave",
+    technique: str = "panes",
+    event_time: str = "ts",
 ) -> Plan:
     """Which of the queries share a tree, and what that costs; no Spark is started."""
     return optimize_workload(read_queries(queries, event_time), rate=rate, strategy=strategy, technique=technique)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,7 @@ import typer
 from weft.cli.queries import EventTime, QueryFile, Strategy, read_queries
 from weft.model import WeftError
 from weft.optimizer import optimize
-from weft.plan.explain import explain, to_html, to_json
+from weft.plan import explain, to_html, to_json
 
 
 class UnwritablePage(WeftError):
@@ -38,21 +39,17 @@ def plan(
     rate: Annotated[
         Fraction, typer.Option(parser=parse_rate, metavar="NUMBER", help="Rows a second that the stream brings.")
     ] = Fraction(10_000),
-    strategy: Strategy = None,
-    technique: Annotated[
-        str | None, typer.Option(metavar="NAME", help="How windows are built from slices; else the cheapest that fits.")
-    ] = None,
+    strategy: Strategy = "tri_weave",
+    technique: Annotated[str, typer.Option(metavar="NAME", help="How windows are built from slices.")] = "panes",
     event_time: EventTime = "ts",
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     html: Annotated[Path | None, typer.Option(metavar="F", help="Also write the plan as a page to this file.")] = None,
 ) -> None:
     """Show which queries would share work, and what that costs."""
-    options = {"strategy": strategy, "technique": technique}
-    chosen = {name: value for name, value in options.items() if value is not None}
-    woven = optimize(read_queries(file, event_time), rate=rate, **chosen)
+    woven = optimize(read_queries(file, event_time), rate=rate, strategy=strategy, technique=technique)
     if html is not None:
         try:
             html.write_text(to_html(woven), encoding="utf-8")
         except OSError as error:
             raise UnwritablePage(f"{html}: {error.strerror}; name a file that can be written") from error
-    typer.echo(to_json(woven) if as_json else explain(woven))
+    typer.echo(json.dumps(to_json(woven), indent=2) if as_json else explain(woven))

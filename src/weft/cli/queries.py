@@ -19,7 +19,7 @@ QueryFile = Annotated[
     ),
 ]
 EventTime = Annotated[str, typer.Option(metavar="COLUMN", help="The column that windows are cut on.")]
-Strategy = Annotated[str | None, typer.Option(metavar="NAME", help="How queries are put into trees.")]
+Strategy = Annotated[str, typer.Option(metavar="NAME", help="How queries are put into trees.")]
 
 
 class UnreadableQueries(WeftError):

@@ -1,44 +1,24 @@
-"""`weft run`: the options. Not part of the command yet: `app.py` registers it once the pipeline can be started."""
+"""`weft run`: queries from a file, answered over a stream until it ends or is stopped."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from enum import StrEnum
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from weft.cli.queries import EventTime, QueryFile, Strategy
+from weft.cli.progress import Metrics, Progress
+from weft.cli.queries import EventTime, QueryFile, Strategy, read_queries
+
+if TYPE_CHECKING:
+    from weft.spark import Run
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
-
-class Format(StrEnum):
-    """How the files of a source folder are written."""
-
-    json = "json"
-    parquet = "parquet"
-    csv = "csv"
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """Everything that a run is told, besides its queries."""
-
-    source: str
-    sink: str
-    checkpoint: str
-    event_time: str
-    watermark: str
-    drain: bool
-    format: Format | None
-    schema: str | None
-    trigger: str
-    strategy: str | None
-    seconds: float | None
-    """How long to run; None until stopped, or until a bounded source ends."""
+LOOK_SECONDS = 0.5
+"""How often a run is looked at for the progress line."""
 
 
 def parse_seconds(text: str | float) -> float:
@@ -55,20 +35,52 @@ def parse_seconds(text: str | float) -> float:
 
 def run(
     file: QueryFile,
-    source: Annotated[str, typer.Option(metavar="SRC", help="A folder of files, or rate.")],
-    sink: Annotated[str, typer.Option(metavar="SINK", help="parquet:DIR, memory, console or noop.")],
+    source: Annotated[
+        str, typer.Option(metavar="SRC", help="parquet:DIR, json:DIR, csv:DIR, orc:DIR, or rate:ROWS_A_SECOND.")
+    ],
+    sink: Annotated[str, typer.Option(metavar="SINK", help="parquet:DIR, console or noop.")],
     checkpoint: Annotated[Path, typer.Option(metavar="DIR", help="Where state and batch records are kept.")],
     event_time: EventTime = "ts",
     watermark: Annotated[str, typer.Option(metavar="INTERVAL", help="How late a row may be.")] = "10 seconds",
-    drain: Annotated[bool, typer.Option("--drain", help="At the end of the input, answer what is open.")] = False,
-    format: Annotated[Format | None, typer.Option(help="Of the source's files; else by their names.")] = None,
-    schema: Annotated[str | None, typer.Option(metavar="DDL", help="Columns of json or csv files.")] = None,
+    drain: Annotated[bool, typer.Option("--drain", help="Read what is there, answer every window, end.")] = False,
+    schema: Annotated[str | None, typer.Option(metavar="DDL", help="Columns of the files, if not in them.")] = None,
+    files_a_batch: Annotated[int | None, typer.Option(metavar="N", help="Files that one batch reads at most.")] = None,
     trigger: Annotated[str, typer.Option(metavar="INTERVAL", help="Between the starts of two batches.")] = "1 second",
-    strategy: Strategy = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print progress as JSON, an object a batch.")] = False,
+    strategy: Strategy = "tri_weave",
+    as_json: Annotated[bool, typer.Option("--json", help="Print progress as JSON, an object a line.")] = False,
     seconds: Annotated[
         float | None, typer.Option("--for", parser=parse_seconds, metavar="TIME", help="Stop after, such as 30s.")
     ] = None,
 ) -> None:
     """Answer the queries over a stream, until stopped."""
-    raise NotImplementedError
+    workload = read_queries(file, event_time)
+    from weft.spark import local_session, open_source, weave
+
+    stream = open_source(local_session(), source, schema=schema, files_a_batch=files_a_batch)
+    job = weave(stream, workload, event_time=event_time, watermark=watermark, strategy=strategy)
+    started = job.start(sink=sink, checkpoint=checkpoint, trigger=trigger, available_now=drain)
+    with Progress(as_json=as_json) as progress:
+        watch(started, progress, seconds)
+        if drain:
+            started.drain()
+            show(started, progress)
+
+
+def watch(run: Run, progress: Progress, seconds: float | None) -> None:
+    """Show the run until it ends, or stop it after `seconds` or at Ctrl-C."""
+    begun = time.monotonic()
+    try:
+        while not run.wait(LOOK_SECONDS):
+            show(run, progress)
+            if seconds is not None and time.monotonic() - begun >= seconds:
+                run.stop()
+                break
+    except KeyboardInterrupt:
+        run.stop()
+    show(run, progress)
+
+
+def show(run: Run, progress: Progress) -> None:
+    metrics = run.metrics()
+    if metrics["batch"] is not None:
+        progress.update(cast(Metrics, metrics))

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.engine.lower import LOWER
 from weft.engine.groups import GroupIndex
 from weft.engine.layout import CallLayout, FilterBit, Layout, QueryLayout, TreeLayout
+from weft.engine.lower import LOWER
 from weft.engine.partials import Partials
 from weft.engine.project import Columns, Typed, evaluate
 from weft.engine.ranges import Longs, Ranges
@@ -100,7 +100,8 @@ class View:
         total = int(starts[-1])
         if total == 0:
             return None
-        due = Due(window, np.empty(total, np.int32), *(np.empty(total, np.int64) for _ in range(3)))
+        ks, lo, hi = (np.empty(total, np.int64) for _ in range(3))
+        due = Due(window, np.empty(total, np.int32), ks, lo, hi)
         fill_windows(*where, starts, due.groups, due.ks, due.lo, due.hi)
         return due
 
@@ -130,6 +131,7 @@ def _project(query: QueryLayout, view: View, due: Due, index: GroupIndex, layout
         keys=keys,
         window_start=starts,
         window_end=ends,
+        window=pa.StructArray.from_arrays([starts, ends], names=["start", "end"]),
         rows=len(due.ks),
     )
 

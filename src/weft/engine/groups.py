@@ -70,9 +70,12 @@ class GroupIndex:
 def _dictionary(groups: Ids, column: pa.Array) -> pa.Array:
     if pa.types.is_nested(column.type):
         return column.take(pa.array(groups))
+    if not column.null_count:
+        return pa.DictionaryArray.from_arrays(pa.array(groups), column)
     # A NULL key must be a NULL index: Parquet cannot write a NULL inside a dictionary.
-    null = column.is_null().to_numpy(zero_copy_only=False)[groups] if column.null_count else None
-    return pa.DictionaryArray.from_arrays(pa.array(groups, mask=null), column)
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    place = (np.cumsum(valid) - 1).astype(np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(place[groups], mask=~valid[groups]), column.drop_null())
 
 
 def _codes(column: pa.Array) -> tuple[npt.NDArray[np.int64], int]:

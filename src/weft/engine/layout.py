@@ -22,7 +22,6 @@ class CallLayout:
     components: tuple[int, ...]
     kinds: tuple[str, ...]
     type: pa.DataType
-    sql: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from weft.engine.project.decimals import divide_decimal
 Floats = npt.NDArray[np.float64]
 Parts = Sequence[Sequence[pa.Array]]
 """The columns of each component of the aggregate, combined over a window."""
+Lower = Callable[[Parts, pa.DataType], pa.Array]
+Formula = Callable[..., tuple[Floats, npt.NDArray[np.bool_]]]
 
 
 def _floats(array: pa.Array) -> Floats:
@@ -42,7 +44,7 @@ def mean(parts: Parts, type_: pa.DataType) -> pa.Array:
         return _nullable(_floats(total) / counts, counts == 0)
 
 
-def _from_moments(formula: Callable[..., tuple[Floats, npt.NDArray[np.bool_]]]) -> Callable[[Parts, pa.DataType], pa.Array]:
+def _from_moments(formula: Formula) -> Lower:
     """`formula` gets the count and what follows it, and says where the answer is NULL."""
 
     def lower(parts: Parts, type_: pa.DataType) -> pa.Array:
@@ -52,7 +54,7 @@ def _from_moments(formula: Callable[..., tuple[Floats, npt.NDArray[np.bool_]]]) 
     return lower
 
 
-LOWER: Mapping[str, Callable[[Parts, pa.DataType], pa.Array]] = {
+LOWER: Mapping[str, Lower] = {
     "value": value,
     "chosen": chosen,
     "mean": mean,

@@ -53,7 +53,8 @@ class Partials:
         return Partials(self.groups, self.slices, self.words, tuple(self.columns[i] for i in components))
 
     def offsets(self, group_count: int) -> Longs:
-        return group_offsets(self.groups, group_count)
+        offsets: Longs = group_offsets(self.groups, group_count)
+        return offsets
 
     def merge(self, newer: Partials, group_count: int) -> Partials:
         """Both together, in order; linear, and for equal slices the older stand first."""
@@ -74,6 +75,8 @@ class Partials:
 
     def fold(self, edges: Edges, components: Sequence[Component]) -> Partials:
         """The same rows in the slices of `edges`, one partial for each group, slice and signature."""
+        if not len(self):
+            return self
         slides, shifts = (np.array(part, np.int64) for part in zip(*edges.classes, strict=True))
         slices = floor_edges(self.slices, slides, shifts)
         # Flooring keeps the order by (group, slice); only the signatures inside a slice may be mixed.

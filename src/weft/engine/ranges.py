@@ -55,7 +55,8 @@ class Ranges(ABC):
         """Where none of a range's partials has a value; None where that cannot be."""
         if self._valid_prefix is None:
             return None
-        return _sums(self._valid_prefix, lo, hi) == 0
+        empty: Mask = _sums(self._valid_prefix, lo, hi) == 0
+        return empty
 
     @cached_property
     def _valid_prefix(self) -> Longs | None:
@@ -72,7 +73,8 @@ class Sums(Ranges):
 
     @cached_property
     def _prefix(self) -> Longs:
-        return prefix_sums(self._values)
+        prefix: Longs = prefix_sums(self._values)
+        return prefix
 
     @cached_property
     def _may_overflow(self) -> bool:
@@ -84,7 +86,8 @@ class Sums(Ranges):
             floats = FloatSums((pa.array(self._values.astype(np.float64)),)).combine(lo, hi)[0]
             if (np.abs(_numpy(floats) - total) > 2.0**60).any():
                 raise SumOverflow(
-                    "a sum of integers leaves the range of its type; sum a DOUBLE or a DECIMAL instead: sum(CAST(x AS DECIMAL(38,0)))"
+                    "a sum of integers leaves the range of its type; "
+                    "sum a DOUBLE or a DECIMAL instead: sum(CAST(x AS DECIMAL(38,0)))"
                 )
         return (pa.array(total, mask=self.null(lo, hi)).view(self.columns[0].type),)
 
@@ -115,7 +118,8 @@ class DecimalSums(Ranges):
         total, too_wide = from_limb_sums(sums, None if null is None else ~null, self.columns[0].type)
         if too_wide.any():
             raise SumOverflow(
-                f"a sum of decimals leaves the range of {self.columns[0].type}; sum a wider type: sum(CAST(x AS DECIMAL(38,s)))"
+                f"a sum of decimals leaves the range of {self.columns[0].type}; "
+                "sum a wider type: sum(CAST(x AS DECIMAL(38,s)))"
             )
         return (total,)
 
@@ -216,7 +220,8 @@ def _ascending(column: pa.Array) -> Longs:
         values = _numpy(_plain(column)).astype(np.float64) + 0.0
         values[np.isnan(values)] = np.nan
         bits = values.view(np.int64)
-        return np.where(bits >= 0, bits, bits ^ np.int64(0x7FFF_FFFF_FFFF_FFFF))
+        ascending: Longs = np.where(bits >= 0, bits, bits ^ np.int64(0x7FFF_FFFF_FFFF_FFFF))
+        return ascending
     if pa.types.is_integer(type_) or pa.types.is_boolean(type_) or pa.types.is_temporal(type_):
         return _numpy(_plain(column)).astype(np.int64)  # type: ignore[no-any-return]
     return _ranks(column)

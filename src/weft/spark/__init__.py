@@ -1,6 +1,7 @@
-"""The pipeline on Spark: sources, slicing, partials, buckets, sinks and the checkpoint; the only importer of pyspark."""
+"""The pipeline on Spark: sources, slicing, partials, buckets, sinks, the checkpoint; the only importer of pyspark."""
 
 from weft.spark.job import Job, NotServed, Run, RunFailed, weave
 from weft.spark.session import local_session
+from weft.spark.source import open_source
 
-__all__ = ["Job", "NotServed", "Run", "RunFailed", "local_session", "weave"]
+__all__ = ["Job", "NotServed", "Run", "RunFailed", "local_session", "open_source", "weave"]

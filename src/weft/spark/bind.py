@@ -132,7 +132,8 @@ class _Binder:
         key_columns = self._place(list(feed.keys), self.key_types, "k")
         key_types = self._analyse.types(feed.keys, self._event_micros)
         columns = tuple(
-            tuple(self._slot(lift.format(*(argument_columns[a] for a in c.arguments))) for lift in c.lifts) for c in kept
+            tuple(self._slot(lift.format(*(argument_columns[a] for a in c.arguments))) for lift in c.lifts)
+            for c in kept
         )
         filters = tuple(sorted({q.where for q in queries if q.where is not None}))
         everyone_filters = all(q.where is not None for q in queries)
@@ -206,9 +207,8 @@ class _Binder:
         def call_layout(index: int, call: Call) -> CallLayout:
             aggregate = AGGREGATES[call.function]
             parts = aggregate.components(call, types)
-            return CallLayout(
-                aggregate.lower, tuple(place[c] for c in parts), tuple(c.kind for c in parts), known[f"call {index}"], ""
-            )
+            kinds = tuple(c.kind for c in parts)
+            return CallLayout(aggregate.lower, tuple(place[c] for c in parts), kinds, known[f"call {index}"])
 
         try:
             outputs = tuple(bind(o.expression, lambda node: known[_label(node)]) for o in acq.outputs)

@@ -70,7 +70,7 @@ class Checkpoint:
         before = self.store.read_json("job.json")
         if before.get("version") != job["version"]:
             raise CheckpointMismatch(
-                f"the checkpoint {self.store.uri} has format {before.get('version')}, this weft writes {job['version']}; "
+                f"the checkpoint {self.store.uri} has format {before.get('version')}, not {job['version']}; "
                 "finish it with the version that made it, or start with an empty checkpoint folder"
             )
         for what, old in before.items():
@@ -99,7 +99,9 @@ class Checkpoint:
                     self.store.delete(segment.path)
             self.store.delete(_record_name(record.batch - KEPT_RECORDS))
 
-    def write_segment(self, bucket: int, batch: int, tables: Mapping[int, pa.Table], level: int = 0, first: int | None = None) -> Segment | None:
+    def write_segment(
+        self, bucket: int, batch: int, tables: Mapping[int, pa.Table], level: int = 0, first: int | None = None
+    ) -> Segment | None:
         """One file for all trees of the bucket; a tree's table lies at its offset."""
         sink = pa.BufferOutputStream()
         parts: dict[str, tuple[int, int, int]] = {}
@@ -124,7 +126,9 @@ class Checkpoint:
             for tree, (offset, length, _) in segment.parts.items()
         }
 
-    def load(self, layout: Layout, segments: tuple[Segment, ...], watermark: int | None, state: State, after: int) -> State:
+    def load(
+        self, layout: Layout, segments: tuple[Segment, ...], watermark: int | None, state: State, after: int
+    ) -> State:
         """`state`, which knows the batches up to `after`, with what later segments added."""
         for segment in segments:
             if segment.last > after:
@@ -165,13 +169,12 @@ def _record_name(batch: int) -> str:
 
 
 def _record_from(value: dict[str, Any]) -> Record:
-    segments = {
-        bucket: tuple(
-            Segment(**{**s, "parts": {tree: tuple(part) for tree, part in s["parts"].items()}}) for s in found
-        )
-        for bucket, found in value["segments"].items()
-    }
+    segments = {bucket: tuple(map(segment_from, found)) for bucket, found in value["segments"].items()}
     return Record(**{**value, "segments": segments})
+
+
+def segment_from(value: dict[str, Any]) -> Segment:
+    return Segment(**{**value, "parts": {tree: tuple(part) for tree, part in value["parts"].items()}})
 
 
 def _difference(uri: str, what: str, old: Any, new: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -96,7 +96,7 @@ class BucketTask:
 
 
 _REMEMBERED: dict[tuple[str, int], tuple[int, State]] = {}
-"""The newest state of each bucket that this worker has seen, with its batch: derived, and rebuilt where it is missing."""
+"""The newest state of each bucket that this worker has seen, with its batch; rebuilt where it is missing."""
 
 MAX_PAYLOAD_ROWS = 1_000_000
 """Rows in one message to the driver: a message must stay below 2 GiB."""
@@ -106,11 +106,9 @@ def final_aggregate(partials: DataFrame, task: BucketTask, buckets: int) -> list
     """partials  (bucket, feed, slice, words..., keys..., latest, components...)
     reports   (bucket, query, payload), a job for all buckets; a bucket without partials is called too
     """
-    return partials.repartitionById(buckets, partials["bucket"]).mapInArrow(_runner(task), REPORT).collect()
-
-
-def _runner(task: BucketTask) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    return task.run
+    placed = partials.repartitionById(buckets, partials["bucket"])
+    reports: list[Any] = placed.mapInArrow(task.run, REPORT).collect()
+    return reports
 
 
 def _report(bucket: int, query: str | None, payload: bytes) -> pa.RecordBatch:

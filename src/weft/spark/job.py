@@ -62,7 +62,7 @@ def weave(
         if acq.source != workload[0].source:
             raise refuse(
                 acq,
-                f"this query reads {acq.source}, another reads {workload[0].source}: one job weaves the queries of one stream",
+                f"this query reads {acq.source}, another {workload[0].source}: a job weaves the queries of one stream",
                 "Weave the queries of each stream by themselves.",
                 fragment=acq.source,
             )
@@ -75,7 +75,7 @@ def weave(
             )
         if acq.refresh != "exact":
             raise refuse(
-                acq, "SLIDE AT MOST is planned but not run yet", "Use SLIDE, which answers every window.", fragment="AT MOST"
+                acq, "SLIDE AT MOST cannot be run yet", "Use SLIDE, which answers every window.", fragment="AT MOST"
             )
     use_this_python(stream.sparkSession)
     plan = optimize(workload, rate=rate, strategy=strategy, technique=technique)
@@ -94,7 +94,8 @@ class Job:
 
     def explain(self, format: Literal["text", "json", "html"] = "text") -> Any:
         """The trees, what they cost with and without sharing, and why the last merge was refused."""
-        return {"text": explain, "json": to_json, "html": to_html}[format](self.plan)
+        show: dict[str, Callable[[Plan], Any]] = {"text": explain, "json": to_json, "html": to_html}
+        return show[format](self.plan)
 
     def _repr_html_(self) -> str:
         return to_html(self.plan)

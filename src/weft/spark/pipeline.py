@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from weft.engine import FOREVER
 from weft.model import WeftError
 from weft.spark.bind import Binding
-from weft.spark.checkpoint import Checkpoint, Record, Segment
+from weft.spark.checkpoint import Checkpoint, Record, segment_from
 from weft.spark.final_aggregate import BucketTask, final_aggregate
 from weft.spark.session import batch_settings
 from weft.spark.sink import BucketSink, DriverSink, Sink, deserialise
@@ -77,7 +77,8 @@ class Pipeline:
                 assert seen is not None
                 native = time.perf_counter() - begun
                 latest = _later(None if before is None else before.latest, seen["latest"])
-                mark = _later(None if before is None else before.watermark, None if latest is None else latest - self.delay)
+                mark = None if latest is None else latest - self.delay
+                mark = _later(None if before is None else before.watermark, mark)
                 record, metrics = self._advance(partials, batch, before, mark, latest, seen["rows"] or 0)
             finally:
                 partials.unpersist()
@@ -133,10 +134,7 @@ class Pipeline:
             batch=batch,
             watermark=watermark,
             latest=latest,
-            segments={
-                str(b): tuple(Segment(**{**s, "parts": {t: tuple(p) for t, p in s["parts"].items()}}) for s in r["segments"])
-                for b, r in buckets.items()
-            },
+            segments={str(b): tuple(map(segment_from, r["segments"])) for b, r in buckets.items()},
             rows=rows + (0 if before is None else before.rows),
             answers=_add({} if before is None else before.answers, (r["answers"] for r in buckets.values())),
             late=_add({} if before is None else before.late, (r["late"] for r in buckets.values())),

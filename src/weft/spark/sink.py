@@ -50,7 +50,7 @@ Sink = BucketSink | DriverSink
 
 @dataclass(frozen=True, slots=True)
 class ParquetSink:
-    """A typed folder a query; a file for each batch and bucket that has answers, replaced when the batch is repeated."""
+    """A typed folder a query; a file for each batch and bucket with answers, replaced when the batch is repeated."""
 
     folder: str
 

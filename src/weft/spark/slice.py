@@ -28,9 +28,7 @@ def feed_slicing(edges: Edges, edge_rate: Fraction) -> Edges:
 
 def slice_of(edges: Edges) -> str:
     """The greatest edge that is not after the row."""
-    floors = [
-        f"{EVENT_TIME} - pmod({EVENT_TIME}{f' - {shift}L' if shift else ''}, {slide}L)" for slide, shift in edges.classes
-    ]
+    floors = [f"{EVENT_TIME} - pmod({EVENT_TIME} - {shift}L, {slide}L)" for slide, shift in edges.classes]
     return floors[0] if len(floors) == 1 else f"greatest({', '.join(floors)})"
 
 

@@ -40,20 +40,22 @@ def _columns(feed: NativeFeed, binding: Binding, words: int, buckets: int) -> di
     A row that none of the feed's queries wants moves the watermark and nothing else: it has no slice and no group.
     """
     layout = feed.layout
-    wanted = "" if feed.passes is None else f"CASE WHEN {feed.passes} THEN "
-    end = " END" if wanted else ""
+
+    def wanted(text: str, otherwise: str = "NULL") -> str:
+        return text if feed.passes is None else f"(CASE WHEN {feed.passes} THEN {text} ELSE {otherwise} END)"
+
     signature = signature_words(feed.filters)
     spread = f"hash({', '.join(feed.keys.values())})" if feed.keys else str(layout.number)
     columns = {
-        "bucket": f"CAST(pmod({wanted}{spread} ELSE 0{end}, {buckets}) AS INT)" if wanted else f"CAST(pmod({spread}, {buckets}) AS INT)",
+        "bucket": f"CAST(pmod({wanted(spread, '0')}, {buckets}) AS INT)",
         "feed": str(layout.number),
-        "slice": f"{wanted}{slice_of(layout.edges)}{end}",
+        "slice": wanted(slice_of(layout.edges)),
     }
     for i in range(words):
         columns[f"w{i}"] = f"({signature[i]})" if i < len(signature) else "0L"
     for name, spark_type in binding.key_types.items():
         key = feed.keys.get(name)
-        columns[name] = f"CAST(NULL AS {spark_type})" if key is None else f"{wanted}{key}{end}"
+        columns[name] = f"CAST(NULL AS {spark_type})" if key is None else wanted(key)
     for name, spark_type in binding.argument_types.items():
         argument = feed.arguments.get(name)
         columns[name] = f"CAST(NULL AS {spark_type})" if argument is None else f"({argument})"
