@@ -167,6 +167,8 @@ def test_the_window_may_be_grouped_by_alias_and_selected_as_a_call() -> None:
         ("extract(hour from ts) in (1,2)", "extract(hour FROM ts) IN (1, 2)"),
         ("not b and !a", "NOT a AND NOT b"),
         ("ts > other - interval '1' day", "ts > other - INTERVAL '1' day"),
+        ("data:Price.Low::int >>> 1 = 2", "data:Price.Low::int >>> 1 = 2"),
+        ("cast(x as array<array<array<int>>>) is null", "cast(x AS array < array < array < int >>>) IS NULL"),
         ("s like any ('a%', \"b%\")", "s LIKE any('a%', 'b%')"),
     ],
 )  # fmt: skip

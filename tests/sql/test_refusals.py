@@ -93,6 +93,8 @@ def test_a_column_that_cannot_be_served_is_refused(item: str, mark: str, reason:
         ("FROM trades LATERAL VIEW explode(xs) e AS x GROUP BY window(ts, '1 hour')", "LATERAL", "several rows"),
         ("FROM trades WHERE x IN (SELECT y FROM z) GROUP BY window(ts, '1 hour')", "SELECT y FROM z)", "subquery"),
         ("FROM trades WHERE max(x) > 1 GROUP BY window(ts, '1 hour')", "max(x)", "WHERE"),
+        ("FROM trades WHERE x = :p GROUP BY window(ts, '1 hour')", ":", "parameter"),
+        ("FROM trades WHERE x = ? GROUP BY window(ts, '1 hour')", "?", "parameter"),
         ("FROM trades WHERE rand() > 1 GROUP BY window(ts, '1 hour')", "rand()", "each time"),
         ("FROM trades WHERE window(ts, '1 hour').start > 1 GROUP BY window(ts, '1 hour')", "window",
          "window() in WHERE"),

@@ -86,6 +86,8 @@ SERVED = [
     "window(ts, 10000000L)",
     "SELECT count(*) n FROM trades WHERE sym IS DISTINCT FROM 'it\\'s' AND NOT up OR ts < seen - INTERVAL '1' DAY "
     "GROUP BY window(date_trunc('second', ts), \"INTERVAL '10' MINUTES\") HAVING n > 1 OR window.start IS NULL",
+    "SELECT count(*) FROM trades WHERE cast(NULL AS array<array<array<int>>>) IS NULL AND vol >>> 1 > 0 "
+    "GROUP BY cast(st AS struct<A:int,b:bigint>), window(ts, '1 hour')",
     f"SELECT floor(avg(price)), ceil(avg(price)), round(avg(price), 1), sqrt(sum(vol)), power(2, count(*)) {HOURLY}",
     "SELECT `my key`, `my key` || 'x' AS k2, count(*) AS `a count` FROM trades "
     "GROUP BY `my key`, `my key` || 'x', window(ts, '1 day')",

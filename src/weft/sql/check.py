@@ -20,10 +20,14 @@ def check_syntax(source: Source, tokens: Tokens) -> None:
     """Refuse what is no SQL, at the place where reading stopped. CQL's brackets are blanked, so places stay."""
     begin = tokens[0].start
     text = list(source.text[begin : tokens[-1].end])
-    for i, token in enumerate(tokens):
-        if token.text in _FOREIGN and token.kind == "op":
+    has_struct_type = any(t.upper == "STRUCT" and tokens[i + 1].text == "<" for i, t in enumerate(tokens[:-1]))
+    for i, token in enumerate(tokens[:-1]):
+        operand = tokens[i + 1].is_name or tokens[i + 1].kind == "number" or tokens[i + 1].text in "(-+"
+        if token.text in _FOREIGN and token.kind == "op" and operand:  # array<array<array<int>>> ends with no operator
             text[token.start - begin : token.end - begin] = _FOREIGN[token.text]
-        elif token.upper == "WINDOW" and i + 1 < len(tokens) and not tokens[i + 1].is_name:
+        elif token.text == ":" and i and tokens[i - 1].is_name and not has_struct_type:
+            text[token.start - begin] = "."  # the path into a variant; sqlglot reads it with one step only
+        elif token.upper == "WINDOW" and not tokens[i + 1].is_name:
             # As the first key, sqlglot takes it for the clause that names windows.
             text[token.start - begin : token.end - begin] = "windo_"
     bracket = cql_bracket(tokens)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.sql.canonical import canonical
+from weft.sql.canonical import KEYWORDS, canonical
 from weft.sql.functions import (
     AGGREGATES,
     BARE_NONDETERMINISTIC,
@@ -14,7 +14,7 @@ from weft.sql.functions import (
     RANKINGS,
 )
 from weft.sql.refuse import Source
-from weft.sql.tokens import Tokens, closing, is_call
+from weft.sql.tokens import Token, Tokens, closing, is_call
 
 SUPPORTED = ", ".join(sorted(set(AGGREGATES.values())))
 
@@ -27,10 +27,17 @@ def screen(source: Source, tokens: Tokens, *, aggregates: str | None = None) -> 
                 token.start, tokens[-1].end, "a subquery would have to be answered before each row is read.",
                 "Compute it before, and compare with its result, or hand weft the joined stream.",
             )  # fmt: skip
+        if token.text == "?" or (token.text == ":" and not (i and _ends_operand(tokens[i - 1]))):
+            reason = "this query has a parameter without a value."
+            raise source.refuse(token.start, token.end, reason, "Write the value itself.")
         if is_call(tokens, i):
             _screen_call(source, tokens, i, aggregates)
         elif token.kind == "word" and token.name in BARE_NONDETERMINISTIC and not (i and tokens[i - 1].text == "."):
             raise _varies(source, token.start, token.end, token.text)
+
+
+def _ends_operand(token: Token) -> bool:
+    return token.kind == "quoted" or (token.kind == "word" and token.upper not in KEYWORDS) or token.text in (")", "]")
 
 
 def _screen_call(source: Source, tokens: Tokens, i: int, aggregates: str | None) -> None:

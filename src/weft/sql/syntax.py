@@ -1,7 +1,7 @@
 """Spark's expression grammar over tokens: a tree whose nodes know which tokens they cover.
 
 The tree is for finding aggregates, keys and conjuncts. What weft passes on to Spark is the text of the tokens, so a
-construct that matters to nobody but Spark may stay a node without parts.
+construct that matters to nobody but Spark may stay a node without parts. It is long because a grammar is read as one.
 """
 
 from __future__ import annotations
