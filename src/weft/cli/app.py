@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from weft.cli.demo import demo
 from weft.cli.plan import plan
+from weft.cli.run import run
 from weft.model import WeftError
 
 REFUSED = 2
@@ -54,6 +56,8 @@ def weft(
 
 
 app.command()(plan)
+app.command()(run)
+app.command()(demo)
 
 
 def main() -> None:

@@ -1,0 +1,152 @@
+"""What sharing saves: the same queries over the same trades, woven into one job and run apart by plain Spark.
+
+Both read one cached table, both throw their answers away, and neither is charged for parsing and analysing its queries,
+which a stream does once. Plain Spark runs them as batches, which spares it the state of its streaming operators.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from weft.demo.trades import DELAY, Trades
+from weft.model import ACQ, WeftError, Workload
+from weft.spark import weave
+
+ROWS = 200_000
+"""Ten seconds of the stream at its usual rate."""
+
+BUDGET = 60.0
+"""Seconds that plain Spark gets: those of the queries that it has then answered are the sample."""
+
+CHECKED = 5
+"""How many queries plain Spark answers in its warm-up, to be compared with weft's answers."""
+
+
+class AnswersDiffer(WeftError):
+    """weft and plain Spark gave a different number of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Measured seconds. `apart` is for `sample` of the `queries`, `together` for all of them."""
+
+    rows: int
+    queries: int
+    answers: int
+    together: tuple[float, ...]
+    """Of each run; the slowest one counts."""
+    apart: float
+    sample: int
+    checked: tuple[str, ...]
+    """Queries whose answers had as many rows both ways."""
+
+    @property
+    def whole(self) -> bool:
+        return self.sample == self.queries
+
+    @property
+    def times(self) -> float:
+        """How many times longer apart; with a sample a lower bound, since the other queries only add."""
+        return self.apart / max(self.together)
+
+    def text(self) -> str:
+        some, ratio = f"{self.queries} queries", f"{self.times:,.1f} times faster"
+        if not self.whole:
+            some = f"{self.sample} of the {self.queries} queries, a random sample"
+            ratio = f"at least {ratio}: all {self.queries} queries against {self.sample}"
+        return "\n".join(
+            (
+                f"What sharing saved, measured on {self.rows:,} of these trades and {self.answers:,} answers:",
+                f"  together  {max(self.together):7.1f} s   {self.queries} queries as one weft job; "
+                f"the slower of {' and '.join(f'{s:.1f} s' for s in self.together)}",
+                f"  apart     {self.apart:7.1f} s   {some}, by plain Spark one after the other",
+                f"  {ratio}; as many rows both ways in all {len(self.checked)} queries compared",
+            )
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "queries": self.queries,
+            "answers": self.answers,
+            "together_seconds": list(self.together),
+            "apart_seconds": self.apart,
+            "apart_queries": self.sample,
+            "sampled": not self.whole,
+            "times_faster": self.times,
+            "checked": list(self.checked),
+        }
+
+
+def measure(
+    spark: SparkSession,
+    trades: Trades,
+    queries: Workload,
+    *,
+    strategy: str,
+    rows: int = ROWS,
+    budget: float = BUDGET,
+    say: Callable[[str], object] = lambda text: None,
+) -> Saved:
+    """Warm up and compare, then time weft, plain Spark, and weft again: a machine's mood may change in between."""
+    say(f"measuring: {rows:,} trades in memory")
+    table = trades.bounded(spark, rows).persist()
+    try:
+        table.count()
+        table.createOrReplaceTempView(queries[0].source)
+        job = weave(table, queries, watermark=DELAY, strategy=strategy, rate=trades.rate)
+        say("measuring: warming up")
+        counts: dict[str, int] = {}
+        job.run_bounded(lambda batch, answers: counts.update(_sizes(answers)))
+        job.run_bounded("noop")
+        # The order decides what is in the sample, so chance decides the order.
+        order = random.Random(trades.seed).sample(list(queries), len(queries))
+        checked = tuple(_check(spark, query, counts) for query in order[:CHECKED])
+        say("measuring: together")
+        first = _seconds(lambda: job.run_bounded("noop"))
+        apart, sample = _apart(spark, order, budget, say)
+        say("measuring: together, again")
+        job.run_bounded("noop")  # Spark ends Python workers that were idle for a minute
+        second = _seconds(lambda: job.run_bounded("noop"))
+        return Saved(rows, len(queries), sum(counts.values()), (first, second), apart, sample, checked)
+    finally:
+        spark.catalog.dropTempView(queries[0].source)
+        table.unpersist()
+
+
+def _check(spark: SparkSession, query: ACQ, counts: Mapping[str, int]) -> str:
+    plain = spark.sql(query.spark_sql).toArrow().num_rows
+    woven = counts.get(query.name, 0)
+    if woven != plain:
+        raise AnswersDiffer(f"{query.name}: weft gave {woven} rows, plain Spark {plain}; please report this")
+    return query.name
+
+
+def _apart(spark: SparkSession, order: list[ACQ], budget: float, say: Callable[[str], object]) -> tuple[float, int]:
+    """Seconds, and for how many queries, until all are done or the budget is spent."""
+    spent = 0.0
+    for done, query in enumerate(order):
+        if spent >= budget:
+            return spent, done
+        if done % 10 == 0:
+            say(f"measuring: apart, {done} of {len(order)} queries in {spent:.1f} s")
+        writer = spark.sql(query.spark_sql).write.format("noop").mode("overwrite")
+        spent += _seconds(writer.save)
+    return spent, len(order)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def _sizes(answers: Mapping[str, pa.Table]) -> dict[str, int]:
+    return {name: table.num_rows for name, table in answers.items()}
