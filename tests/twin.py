@@ -41,7 +41,7 @@ class Call:
     def sql(self) -> str:
         arguments = ", ".join(a.sql for a in self.arguments) or "*"
         nulls = " IGNORE NULLS" if self.ignore_nulls else ""
-        return f"{self.function}({arguments}){nulls}{_filter_clause(self.condition)}"
+        return f"{self.function}({arguments}){_filter_clause(self.condition)}{nulls}"
 
     @property
     def spark_sql(self) -> str:

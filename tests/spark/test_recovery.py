@@ -1,0 +1,203 @@
+"""Killed, refused by a disk or a sink: after a restart every answer is there, once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from compare import assert_same_rows
+from weft.spark import RunFailed, weave
+from weft.spark.checkpoint import CheckpointMismatch
+from weft.sql import parse
+
+sys.path.insert(0, str(Path(__file__).parent))
+from resumable import QUERIES, SCHEMA
+
+pytestmark = pytest.mark.spark
+
+KILLS = 20
+KEYS = {"by_key": (0, 1), "overall": (0,), "slow": (0, 1)}
+
+
+def write_rows(folder: Path, files: int, rows: int, seed: int = 5) -> None:
+    """Files in the order of time, rows out of order within the watermark."""
+    random = Random(seed)
+    folder.mkdir(parents=True)
+    begin = datetime(2024, 3, 1, tzinfo=UTC)
+    for i in range(files):
+        micros = [random.randrange((i * 15 - 15) * 1_000_000, (i + 1) * 15_000_000) for _ in range(rows)]
+        table = pa.table(
+            {
+                "ts": pa.array([begin + timedelta(microseconds=m) for m in micros], pa.timestamp("us", "UTC")),
+                "k": [random.choice("abcde") for _ in range(rows)],
+                "v": pa.array([random.randrange(100) for _ in range(rows)], pa.int32()),
+            }
+        )
+        path = folder / f"{i:04d}.parquet"
+        pq.write_table(table, path)
+        os.utime(path, (1_700_000_000 + i, 1_700_000_000 + i))
+
+
+def assert_answers(spark: Any, folder: Path) -> None:
+    """The parquet sink holds every row of plain Spark, once."""
+    rows = spark.read.schema(SCHEMA).parquet(str(folder / "rows"))
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    session.createDataFrame(rows.toArrow()).createOrReplaceTempView("stream")
+    for query in parse(QUERIES):
+        text = query.spark_sql.replace("last(v)", "max_by(v, ts)")
+        found = spark.read.parquet(str(folder / "answers" / query.name)).toArrow()
+        assert_same_rows(found, session.sql(text).toArrow(), key=KEYS[query.name], text=query.text)
+
+
+def live(folder: Path, seconds: float | None) -> bool:
+    """Run until done, or kill the whole process group so many seconds after the stream began; whether it was done."""
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).parent / "resumable.py"), str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout is not None
+        begun = process.stdout.readline().strip()
+        if seconds is None or begun != "started":
+            _, errors = process.communicate(timeout=600)
+            assert process.returncode == 0, errors[-3000:]
+            return True
+        try:
+            process.wait(seconds)
+            return process.returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_killed_at_random_moments_the_sink_holds_every_row_once(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=60, rows=40)
+    random = Random(11)
+    kills = sum(not live(tmp_path, random.uniform(0.1, 6.0)) for _ in range(KILLS))
+    assert kills >= KILLS // 2, "most lives must have been cut short, or nothing was tested"
+    assert live(tmp_path, None)
+    assert_answers(spark, tmp_path)
+
+
+def start(spark: Any, folder: Path, sink: Any = None, queries: str = QUERIES) -> Any:
+    stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "rows"))
+    job = weave(stream, queries, watermark="20 seconds")
+    return job.start(
+        sink=sink or f"parquet:{folder / 'answers'}", checkpoint=folder / "state", available_now=True
+    )
+
+
+def test_a_sink_that_fails_stops_the_run_and_a_restart_repeats_the_batch(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=6, rows=30)
+    taken: dict[int, int] = {}
+
+    def take(batch: int, answers: Any) -> None:
+        taken[batch] = sum(t.num_rows for t in answers.values())
+
+    def broken(batch: int, answers: Any) -> None:
+        if batch == 3:
+            raise OSError("the cable is out")
+        take(batch, answers)
+
+    with pytest.raises(RunFailed, match="the cable is out"):
+        start(spark, tmp_path, broken).wait()
+    assert sorted(taken) == [0, 1, 2]
+    run = start(spark, tmp_path, take)
+    run.wait()
+    run.drain()
+    assert sorted(taken) == [0, 1, 2, 3, 4, 5, 6]
+    assert sum(taken.values()) == run.metrics()["answers"]
+
+
+def test_a_folder_that_cannot_be_written_stops_the_run_and_a_restart_repairs_it(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=5, rows=30)
+    run = start(spark, tmp_path)
+    by_key = tmp_path / "answers" / "by_key"
+    by_key.rename(tmp_path / "aside")
+    by_key.write_text("a file stands where the folder was")
+    with pytest.raises(RunFailed, match=r"by_key.* could not be written.*start again, nothing is lost"):
+        run.wait()
+    by_key.unlink()
+    (tmp_path / "aside").rename(by_key)
+    run = start(spark, tmp_path)
+    run.wait()
+    run.drain()
+    assert_answers(spark, tmp_path)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "answers"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", str(disk)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"a disk that can fill needs the right to mount one: {mounted.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_stops_the_run_with_a_clear_error_and_a_restart_repairs_it(
+    spark: Any, tmp_path: Path, small_disk: Path
+) -> None:
+    write_rows(tmp_path / "rows", files=12, rows=60)
+    with pytest.raises(RunFailed, match="the disk is full; make room and start again, nothing is lost"):
+        start(spark, tmp_path).wait()
+    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    run = start(spark, tmp_path)
+    run.wait()
+    run.drain()
+    assert_answers(spark, tmp_path)
+
+
+def test_other_queries_on_a_checkpoint_are_refused_by_name(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=1, rows=10)
+    start(spark, tmp_path).wait()
+    with pytest.raises(CheckpointMismatch, match="made for other queries: overall differ"):
+        start(spark, tmp_path, queries=QUERIES.replace("v > 10", "v > 11"))
+
+
+def test_rows_after_a_drain_are_refused(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=2, rows=10)
+    run = start(spark, tmp_path)
+    run.wait()
+    run.drain()
+    again = start(spark, tmp_path)
+    again.wait()
+    again.drain()
+    time.sleep(0.01)
+    pq.write_table(pq.read_table(tmp_path / "rows" / "0000.parquet"), tmp_path / "rows" / "9999.parquet")
+    with pytest.raises(RunFailed, match="was drained"):
+        start(spark, tmp_path).wait()
+
+
+def test_the_state_that_a_batch_writes_does_not_grow_with_the_window(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=24, rows=50)
+    queries = "SELECT k, count(*) AS n FROM stream GROUP BY k, window(ts, '1 hour', '1 second')"
+    run = start(spark, tmp_path, "noop", queries)
+    run.wait()
+    written = [batch.state_bytes for batch in run.batches()]
+    plain = sorted(written)[: len(written) * 3 // 4]  # a batch in eight also merges what came before
+    assert max(plain) < 2 * min(plain)
