@@ -2,9 +2,7 @@
 
 import json
 import random
-import signal
 import time
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -84,17 +82,8 @@ def test_woven_answers_are_those_of_plain_spark(spark: Any) -> None:
     table.unpersist()
 
 
-@pytest.fixture
-def interrupts() -> Iterator[None]:
-    handler = signal.getsignal(signal.SIGINT)
-    yield
-    signal.signal(signal.SIGINT, handler)
-
-
 @pytest.mark.slow
-def test_the_whole_command_streams_then_measures(
-    spark: Any, monkeypatch: pytest.MonkeyPatch, interrupts: None
-) -> None:
+def test_the_whole_command_streams_then_measures(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "measure", partial(measuring.measure, rows=2000, budget=0.001))
     done = CliRunner().invoke(app, ["demo", "--for", "6s", "--rate", "200", "--seed", "4", "--json"])
     assert done.exit_code == 0, done.output

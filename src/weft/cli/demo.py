@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 from rich.console import Console, Group
@@ -25,7 +26,9 @@ from weft.sql import parse
 if TYPE_CHECKING:
     from weft.demo.show import Board
     from weft.demo.trades import Trades
-    from weft.spark import Run
+    from weft.spark import Job, Run
+
+T = TypeVar("T")
 
 STRATEGY = "weave_share"
 """Gives the hundred queries a tree for each of their five groupings: a plan that fits a screen."""
@@ -67,16 +70,18 @@ def _demo(screen: Screen, seconds: float, rate: int, seed: int) -> dict[str, Any
     # Imported late: the plan is on the screen before pyspark is read.
     from weft.demo.measure import measure
     from weft.demo.show import Board
-    from weft.demo.trades import Trades
-    from weft.spark import local_session
+    from weft.demo.trades import DELAY, Trades
+    from weft.spark import local_session, weave
 
-    spark = local_session()
-    # PySpark's own answer to Ctrl-C cancels all jobs, which fails the stream; here a stream ends after its batch.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    spark = _aside(local_session)
     trades, board = Trades(seed, rate), Board()
-    metrics = _stream(screen, spark, trades, queries, board, seconds)
+    screen.say(f"weaving {len(queries)} queries into one job")
+    job = _aside(
+        lambda: weave(trades.bounded(spark, 0), queries, watermark=DELAY, strategy=STRATEGY, rate=rate)
+    )
+    metrics = _stream(screen, job, trades, board, seconds)
     with screen.drawing(keep=False):
-        saved = measure(spark, trades, queries, strategy=STRATEGY, say=screen.say)
+        saved = _aside(lambda: measure(job, trades, say=screen.say))
     screen.print(saved.text())
     return {
         "seed": seed,
@@ -88,17 +93,30 @@ def _demo(screen: Screen, seconds: float, rate: int, seed: int) -> dict[str, Any
     }
 
 
-def _stream(
-    screen: Screen, spark: Any, trades: Trades, queries: Workload, board: Board, seconds: float
-) -> dict[str, Any]:
-    from weft.demo.trades import DELAY
-    from weft.spark import weave
+def _aside(work: Callable[[], T]) -> T:
+    """In another thread, so that Ctrl-C breaks off the waiting for it and not a call to the JVM.
 
-    screen.say(f"weaving {len(queries)} queries into one job")
-    job = weave(trades.live(spark), queries, watermark=DELAY, strategy=STRATEGY, rate=trades.rate)
-    # The trades are to happen now, and the plan takes a moment: the same queries again, on a clock that starts here.
-    job.stream = trades.opened_at(time.time_ns() // 1000).live(spark)
-    run = job.start(sink=board.take, trigger="1 second")
+    A session that is made there also leaves Ctrl-C alone: PySpark would answer it by cancelling the batch that runs.
+    """
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    while not result.done():
+        time.sleep(0.05)
+    return result.result()
+
+
+def _stream(screen: Screen, job: Job, trades: Trades, board: Board, seconds: float) -> dict[str, Any]:
+    from weft.demo.measure import over
+
+    live = trades.opened_at(time.time_ns() // 1000).live(job.stream.sparkSession)
+    run = over(job, live).start(sink=board.take, trigger="1 second")
     try:
         with screen.drawing(keep=True):
             _watch(run, screen, board, seconds)
@@ -111,7 +129,9 @@ def _watch(run: Run, screen: Screen, board: Board, seconds: float) -> None:
     """Show the run for `seconds`, counted from its first rows: until then Spark compiles."""
     screen.say("waiting for the first batch")
     begun = None
-    while not run.wait(LOOK_SECONDS):
+    # Asleep here, not in a call to the JVM, so that Ctrl-C does not break one off.
+    while not run.wait(0.01):
+        time.sleep(LOOK_SECONDS)
         metrics = run.metrics()
         if not metrics["rows"]:
             continue
@@ -145,7 +165,8 @@ class Screen:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live: Live | None = None
-        self._printed_at: float | None = None
+        self._printed: tuple[float, int] | None = None
+        """When plain lines were printed last, and for which batch."""
 
     def print(self, text: str) -> None:
         # Straight to the file: a console that is no terminal has a width, and would break lines at it.
@@ -164,9 +185,11 @@ class Screen:
         if self._live is not None:
             progress = Text(line(metrics), no_wrap=True, overflow="ellipsis")
             self._live.update(Group(progress, Text(), board.table()), refresh=True)
-        elif self._printed_at is None or time.monotonic() - self._printed_at >= PLAIN_SECONDS:
+            return
+        now, batch = time.monotonic(), metrics["batch"]
+        if self._printed is None or (now - self._printed[0] >= PLAIN_SECONDS and batch > self._printed[1]):
             self.print(f"{line(metrics)}\n{board.plain()}")
-            self._printed_at = time.monotonic()
+            self._printed = now, batch
 
     @contextmanager
     def drawing(self, *, keep: bool) -> Iterator[None]:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from weft.demo.trades import DELAY, Trades
-from weft.model import ACQ, WeftError, Workload
-from weft.spark import weave
+from weft.demo.trades import Trades
+from weft.model import ACQ, WeftError
+from weft.spark import Job
 
 ROWS = 200_000
 """Ten seconds of the stream at its usual rate."""
@@ -85,40 +85,42 @@ class Saved:
         }
 
 
+def over(job: Job, trades: DataFrame) -> Job:
+    """The same woven queries over other trades: what was planned and analysed holds for all of the same columns."""
+    return Job(trades, job.plan, job.binding, job.delay, job.buckets)
+
+
 def measure(
-    spark: SparkSession,
+    job: Job,
     trades: Trades,
-    queries: Workload,
     *,
-    strategy: str,
     rows: int = ROWS,
     budget: float = BUDGET,
     say: Callable[[str], object] = lambda text: None,
 ) -> Saved:
     """Warm up and compare, then time weft, plain Spark, and weft again: a machine's mood may change in between."""
+    spark, queries = job.stream.sparkSession, job.plan.workload
     say(f"measuring: {rows:,} trades in memory")
     table = trades.bounded(spark, rows).persist()
-    try:
-        table.count()
-        table.createOrReplaceTempView(queries[0].source)
-        job = weave(table, queries, watermark=DELAY, strategy=strategy, rate=trades.rate)
-        say("measuring: warming up")
-        counts: dict[str, int] = {}
-        job.run_bounded(lambda batch, answers: counts.update(_sizes(answers)))
-        job.run_bounded("noop")
-        # The order decides what is in the sample, so chance decides the order.
-        order = random.Random(trades.seed).sample(list(queries), len(queries))
-        checked = tuple(_check(spark, query, counts) for query in order[:CHECKED])
-        say("measuring: together")
-        first = _seconds(lambda: job.run_bounded("noop"))
-        apart, sample = _apart(spark, order, budget, say)
-        say("measuring: together, again")
-        job.run_bounded("noop")  # Spark ends Python workers that were idle for a minute
-        second = _seconds(lambda: job.run_bounded("noop"))
-        return Saved(rows, len(queries), sum(counts.values()), (first, second), apart, sample, checked)
-    finally:
-        spark.catalog.dropTempView(queries[0].source)
-        table.unpersist()
+    table.count()
+    table.createOrReplaceTempView(queries[0].source)
+    woven = over(job, table)
+    say("measuring: warming up")
+    counts: dict[str, int] = {}
+    woven.run_bounded(lambda batch, answers: counts.update(_sizes(answers)))
+    woven.run_bounded("noop")
+    # The order decides what is in the sample, so chance decides the order.
+    order = random.Random(trades.seed).sample(list(queries), len(queries))
+    checked = tuple(_check(spark, query, counts) for query in order[:CHECKED])
+    say("measuring: together")
+    first = _seconds(lambda: woven.run_bounded("noop"))
+    apart, sample = _apart(spark, order, budget, say)
+    say("measuring: together, again")
+    woven.run_bounded("noop")  # Spark ends Python workers that were idle for a minute
+    second = _seconds(lambda: woven.run_bounded("noop"))
+    spark.catalog.dropTempView(queries[0].source)
+    table.unpersist()
+    return Saved(rows, len(queries), sum(counts.values()), (first, second), apart, sample, checked)
 
 
 def _check(spark: SparkSession, query: ACQ, counts: Mapping[str, int]) -> str:

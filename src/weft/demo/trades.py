@@ -6,6 +6,7 @@ the same trades. Names are real, prices and trades are not.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -107,6 +108,5 @@ _LATENESS = (
 )
 
 
-def _array(values: object) -> str:
-    assert hasattr(values, "__iter__")
+def _array(values: Iterable[str | float]) -> str:
     return "array(" + ", ".join(f"'{v}'" if isinstance(v, str) else f"{v!r}D" for v in values) + ")"
