@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import re
 import shutil
 import tempfile
 import threading
@@ -10,6 +11,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -161,6 +163,8 @@ class Run:
         self._record = self.checkpoint.newest()
         self._history: deque[BatchMetrics] = deque(maxlen=1000)
         self._lock = threading.Lock()
+        self._busy = threading.Lock()
+        self._failure: Exception | None = None
         sink.open(job.binding.layout)
         writer = (
             job.stream.writeStream.foreachBatch(self._batch)
@@ -174,14 +178,22 @@ class Run:
         self.query: StreamingQuery = writer.start()
 
     def _batch(self, rows: DataFrame, batch: int) -> None:
+        with self._busy:
+            self._run_batch(rows, batch)
+
+    def _run_batch(self, rows: DataFrame, batch: int) -> None:
         """Spark repeats a batch whose commit it missed; one that has a record is done already."""
         done = self.checkpoint.record(batch)
-        if done is not None:
+        if done is not None and not done.drained:
             with self._lock:
                 self._record = done
             return
-        before = self.checkpoint.record(batch - 1) if batch else None
-        record, metrics = self._pipeline.run_batch(rows, batch, before)
+        before = done or (self.checkpoint.record(batch - 1) if batch else None)
+        try:
+            record, metrics = self._pipeline.run_batch(rows, batch, before)
+        except Exception as error:
+            self._failure = error  # Spark passes on only its text
+            raise
         with self._lock:
             self._record = record
             self._history.append(metrics)
@@ -195,11 +207,14 @@ class Run:
         try:
             ended = self.query.awaitTermination(None if seconds is None else seconds)
         except StreamingQueryException as error:
-            raise RunFailed(failure(error)) from error
+            raise RunFailed(failure(self._failure or error)) from error
         return True if ended is None else bool(ended)
 
     def stop(self) -> None:
         """End after the batch that runs; the checkpoint holds what is needed to go on."""
+        # Held no longer than that: Spark's stop waits for a batch that has just begun, and that one for the lock.
+        with self._busy:
+            pass
         self.query.stop()
         self._forget()
 
@@ -210,7 +225,7 @@ class Run:
             self.query.stop()
         error = self.query.exception()
         if error is not None:
-            raise RunFailed(failure(error))
+            raise RunFailed(failure(self._failure or error))
         record = self.checkpoint.newest()
         if record is not None and not record.drained:
             record, metrics = self._pipeline.drain(self.job.stream.sparkSession, record)
@@ -264,14 +279,20 @@ class Run:
         }
 
 
-def failure(error: Any) -> str:
-    """The sentence inside a Spark failure that a person can use: weft's own if there is one."""
+def failure(error: BaseException) -> str:
+    """The sentence inside a failure that a person can use: weft's own, or what the innermost traceback ends with."""
+    if isinstance(error, WeftError):
+        return str(error)
     lines = str(error).splitlines()
-    for line in lines:
-        for name in ("StoreError: ", "SumOverflow: ", "EvaluationError: ", "Drained: "):
-            if name in line:
-                return line.split(name, 1)[1].strip()
-    return next((line for line in lines if line.strip()), "the stream stopped")
+    raised = [
+        (match[1], match[2])
+        for above, line in pairwise(lines)
+        if above.startswith(" ") and (match := re.match(r"([A-Za-z_][\w.]*): (.+)", line))
+    ]
+    if not raised:
+        return f"{type(error).__name__}: {next((line for line in lines if line.strip()), 'no more is known')}"
+    name, said = raised[-1]
+    return said if name.startswith("weft.") else f"{name}: {said}"
 
 
 def _iso(micros: int) -> str:
