@@ -12,7 +12,7 @@ def optimize(
     *,
     rate: float = 10_000,
     strategy: str = "tri_weave",
-    technique: str = "panes",
+    technique: str = "blocks",
     event_time: str = "ts",
 ) -> Plan:
     """Which of the queries share a tree, and what that costs; no Spark is started."""

@@ -20,16 +20,16 @@ def test_a_rate_is_the_number_that_it_reads_as(rate: object) -> None:
     assert optimize(TWO, rate=rate).rate == Fraction(6, 5)  # type: ignore[arg-type]
 
 
-def test_ten_thousand_rows_a_second_and_tri_weave_with_panes_are_the_default() -> None:
+def test_ten_thousand_rows_a_second_and_tri_weave_with_blocks_are_the_default() -> None:
     plan = optimize(TWO)
-    assert (plan.rate, plan.strategy, plan.technique) == (10_000, "tri_weave", "panes")
+    assert (plan.rate, plan.strategy, plan.technique) == (10_000, "tri_weave", "blocks")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"strategy": "best"}, "no strategy 'best'; choose one of no_share, shared, weave_share, tri_weave"),
-        ({"technique": "pains"}, "no technique 'pains'; choose one of panes, flat_fat, flat_fit, slick_deque_inv"),
+        ({"technique": "pains"}, "no technique 'pains'; choose one of blocks, panes, flat_fat, flat_fit"),
         ({"rate": -1}, "must not be negative, got -1"),
         ({"rate": "many"}, "must be a number of rows a second, such as 10000 or 1.2, got 'many'"),
         ({"rate": float("nan")}, "must be a number"),

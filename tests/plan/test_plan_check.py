@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
 from weft.model import ACQ, Call, Edges, Window, Workload
-from weft.optimizer import optimize
+from weft.optimizer import optimize as optimize_by
 from weft.plan import Plan, PlanRejected, check_plan
+
+optimize = partial(optimize_by, technique="panes")
+"""The papers' technique, which their numbers are for."""
 
 
 def query(name: str, seconds: int, slide: int, keys: tuple[str, ...] = ()) -> ACQ:

@@ -40,7 +40,7 @@ def plan(
         Fraction, typer.Option(parser=parse_rate, metavar="NUMBER", help="Rows a second that the stream brings.")
     ] = Fraction(10_000),
     strategy: Strategy = "tri_weave",
-    technique: Annotated[str, typer.Option(metavar="NAME", help="How windows are built from slices.")] = "panes",
+    technique: Annotated[str, typer.Option(metavar="NAME", help="How windows are built from slices.")] = "blocks",
     event_time: EventTime = "ts",
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     html: Annotated[Path | None, typer.Option(metavar="F", help="Also write the plan as a page to this file.")] = None,

@@ -51,7 +51,7 @@ def optimize(
     workload: Iterable[ACQ],
     rate: Rate = DEFAULT_RATE,
     strategy: str = "tri_weave",
-    technique: str = "panes",
+    technique: str = "blocks",
 ) -> Plan:
     """Plan the queries for a stream of `rate` rows a second."""
     workload = workload if isinstance(workload, Workload) else Workload(workload)

@@ -1,4 +1,4 @@
-"""Omega: how many final operations each slice costs, a technique at a time (dissertation, table 11)."""
+"""Omega: how many final operations each slice costs, a technique at a time (dissertation, table 11, and weft's own)."""
 
 from __future__ import annotations
 
@@ -90,12 +90,28 @@ def _slick_deque_non_inv(load: Load, edge_rate: Fraction) -> Fraction:
     return 2 - 2 / longest + load.windows + DEQUE_LENGTH[min(int(longest), len(DEQUE_LENGTH) - 1)]
 
 
+KEPT = Fraction(1, 20)
+"""Operations that a kept slice costs in each second: every batch merges what it brings into what is kept."""
+
+
+def _blocks(load: Load, edge_rate: Fraction) -> Fraction:
+    """weft's own: a slice is combined twice for the tables and kept as long as the longest range.
+
+    An answer costs three operations whatever the slices; they are the same in every plan and left out.
+    """
+    return 2 + KEPT * load.ranges[-1][0]
+
+
 DEQUE_LENGTH = tuple(sum((Fraction(1, factorial(i)) for i in range(1, n + 1)), Fraction(0)) for n in range(21))
 """The mean length of the deque over n partials. All terms after the twentieth together are below 1e-19."""
 
 
 def _sum(floor: float, load: Load, other_floor: float, other_load: Load) -> float:
     return floor + other_floor
+
+
+def _longer(floor: float, load: Load, other_floor: float, other_load: Load) -> float:
+    return max(floor, other_floor)
 
 
 def _different_ranges(floor: float, load: Load, other_floor: float, other_load: Load) -> float:
@@ -109,6 +125,7 @@ def _longer_and_windows_of_the_other(floor: float, load: Load, other_floor: floa
 TECHNIQUES: Mapping[str, Technique] = {
     t.name: t
     for t in (
+        Technique("blocks", _blocks, _blocks, _longer),
         Technique("panes", _panes, _panes, _sum),
         Technique("flat_fat", _flat_fat, _flat_fat_floor, _sum),
         Technique("flat_fit", _flat_fit, _flat_fit, _sum),

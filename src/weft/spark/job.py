@@ -51,7 +51,7 @@ def weave(
     event_time: str = "ts",
     watermark: str = "0 seconds",
     strategy: str = "tri_weave",
-    technique: str = "panes",
+    technique: str = "blocks",
     rate: float = 10_000,
     buckets: int | None = None,
 ) -> Job:
