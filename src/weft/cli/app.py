@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from weft.cli.bench import bench
 from weft.cli.demo import demo
 from weft.cli.plan import plan
 from weft.cli.run import run
@@ -58,6 +59,7 @@ def weft(
 app.command()(plan)
 app.command()(run)
 app.command()(demo)
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:

@@ -1,0 +1,118 @@
+"""What a benchmark is, what can be set on it, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from weft.model import WeftError
+
+Row = dict[str, Any]
+Say = Callable[[str], None]
+"""Told what is being done, for whoever waits."""
+
+
+class BadSetting(WeftError):
+    """A value that an option of a benchmark cannot have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A run of a benchmark; the same values as a JSON object."""
+
+    bench: str
+    machine: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    rows: list[Row]
+    summary: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """`settings` is a frozen dataclass whose fields are made by `option`; `run` takes one of them."""
+
+    name: str
+    about: str
+    summary: Mapping[str, str]
+    """Every name in a report's summary, and what it means. Names are kept: people and checks read them."""
+    settings: type[Any]
+    run: Callable[[Any, Say], Report]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How a field of a benchmark's settings is written on the command line."""
+
+    about: str
+    default: Any
+    quick: Any
+    parse: Callable[[str], Any]
+    metavar: str
+
+
+def option(
+    default: Any, about: str, *, quick: Any = None, parse: Callable[[str], Any] | None = None, metavar: str = "N"
+) -> Any:
+    """A field of the settings; `quick` is its value under `--quick`, where that differs."""
+    how = Option(about, default, default if quick is None else quick, parse or positive, metavar)
+    return field(default=default, metadata={"option": how})
+
+
+def options(settings: type[Any]) -> dict[str, Option]:
+    return {f.name: f.metadata["option"] for f in fields(settings)}
+
+
+def make_settings(settings: type[Any], given: Mapping[str, str | None], *, quick: bool) -> Any:
+    """Settings from what was written on the command line; the rest are defaults, or quick ones."""
+    values: dict[str, Any] = {}
+    for name, how in options(settings).items():
+        text = given.get(name)
+        if text is not None:
+            values[name] = how.parse(text)
+        elif quick:
+            values[name] = how.quick
+    return settings(**values)
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on; `2_000_000` and `2e6` are the same.
+
+    >>> positive("2e6"), positive("20_000")
+    (2000000, 20000)
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        raise BadSetting(f"{text!r} is not a number, such as 2000000 or 2e6") from None
+    if value < 1 or value != int(value):
+        raise BadSetting(f"{text!r} is not a whole number from 1 on")
+    return int(value)
+
+
+def whole(text: str) -> int:
+    """A whole number, such as a seed."""
+    try:
+        return int(text)
+    except ValueError:
+        raise BadSetting(f"{text!r} is not a whole number") from None
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Ascending, each once.
+
+    >>> numbers("1,100,10,10")
+    (1, 10, 100)
+    """
+    return tuple(sorted({positive(part.strip()) for part in text.split(",")}))
+
+
+def words(text: str) -> tuple[str, ...]:
+    """
+    >>> words("duckdb, polars"), words("")
+    (('duckdb', 'polars'), ())
+    """
+    return tuple(part.strip() for part in text.split(",") if part.strip())

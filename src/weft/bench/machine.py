@@ -1,0 +1,155 @@
+"""What a number was measured on: the machine, how busy it was, and how much memory was held meanwhile.
+
+Processes are read from /proc. Where there is none, memory is not known, and said to be so.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+PROC = Path("/proc")
+
+LOOK_SECONDS = 0.1
+"""Between two looks at the memory of all processes; a look takes a few milliseconds."""
+
+
+def describe_machine() -> dict[str, Any]:
+    return {
+        "processor": _field(PROC / "cpuinfo", "model name") or platform.processor() or platform.machine(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_bytes": _kilobytes(PROC / "meminfo", "MemTotal"),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("weft", "pyspark", "pyarrow", "numba")},
+    }
+
+
+def load() -> float:
+    """The load average of the last minute: above the number of cores, a measurement is of the others too."""
+    return round(os.getloadavg()[0], 2)
+
+
+def _field(path: Path, name: str) -> str | None:
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        # A process may end between being listed and being read.
+        return None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), None)
+
+
+def _kilobytes(path: Path, name: str) -> int | None:
+    text = _field(path, name)
+    return None if text is None else int(text.split()[0]) * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Resident bytes: of this process and its JVM, and of the Python workers. A page that two share counts twice."""
+
+    driver: int
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    pid: int
+    parent: int
+    name: str
+
+
+def processes(proc: Path = PROC) -> list[Process]:
+    found = []
+    for folder in proc.iterdir():
+        if folder.name.isdigit():
+            try:
+                stat = (folder / "stat").read_text()
+            except OSError:
+                continue
+            # pid (name) state parent ...; the name may hold spaces and brackets.
+            before, _, after = stat.rpartition(")")
+            found.append(Process(int(folder.name), int(after.split()[1]), before.partition("(")[2]))
+    return found
+
+
+def family(root: int, known: list[Process]) -> tuple[set[int], set[int]]:
+    """The driver's processes, which are `root` and everything down to its JVM, and the Python workers below that.
+
+    A JVM that starts a process is seen twice for a moment, with all its memory; that one is neither.
+
+    >>> family(1, [Process(1, 0, "python"), Process(2, 1, "java"), Process(3, 2, "python"), Process(9, 0, "java")])
+    ({1, 2}, {3})
+    """
+    children: dict[int, list[Process]] = {}
+    for process in known:
+        children.setdefault(process.parent, []).append(process)
+    driver: set[int] = {root}
+    workers: set[int] = set()
+    waiting = [(child, False) for child in children.get(root, [])]
+    while waiting:
+        process, below_jvm = waiting.pop()
+        if not below_jvm:
+            driver.add(process.pid)
+        elif process.name.startswith("python"):
+            workers.add(process.pid)
+        below = below_jvm or process.name == "java"
+        waiting.extend((child, below) for child in children.get(process.pid, []))
+    return driver, workers
+
+
+def memory_now(root: int | None = None, proc: Path = PROC) -> Memory | None:
+    if not proc.is_dir():
+        return None
+    driver, workers = family(os.getpid() if root is None else root, processes(proc))
+
+    def resident(pids: set[int]) -> int:
+        return sum(_kilobytes(proc / str(pid) / "status", "VmRSS") or 0 for pid in pids)
+
+    return Memory(resident(driver), resident(workers))
+
+
+class PeakMemory:
+    """The most memory that was held at any look while the block ran.
+
+    A JVM seldom gives memory back, so a later run's driver also holds what earlier ones of the process needed.
+    """
+
+    def __init__(self) -> None:
+        self._peak: Memory | None = None
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def _look(self) -> None:
+        now = memory_now()
+        if now is not None:
+            before = self._peak or Memory(0, 0)
+            self._peak = Memory(max(before.driver, now.driver), max(before.workers, now.workers))
+
+    def _watch(self) -> None:
+        while not self._done.wait(LOOK_SECONDS):
+            self._look()
+
+    def __enter__(self) -> Self:
+        self._look()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._done.set()
+        self._thread.join()
+        self._look()
+
+    def as_row(self) -> dict[str, int | None]:
+        return {
+            "peak_memory_driver_bytes": None if self._peak is None else self._peak.driver,
+            "peak_memory_workers_bytes": None if self._peak is None else self._peak.workers,
+        }

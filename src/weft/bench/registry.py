@@ -1,0 +1,11 @@
+"""Which benchmarks there are. Importing this starts no Spark: a benchmark fetches what it needs when it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weft.bench.benchmark import Benchmark
+from weft.bench.spark import SPARK
+from weft.bench.state import STATE
+
+BENCHMARKS: Mapping[str, Benchmark] = {b.name: b for b in (SPARK, STATE)}
