@@ -17,6 +17,7 @@ from weft.engine import Layout, State, Step, advance, to_table
 from weft.engine.advance import first_open
 from weft.spark.checkpoint import Checkpoint, Segment
 from weft.spark.sink import BucketSink, decoded, serialise
+from weft.spark.sub_aggregate import LATEST
 
 REPORT = "bucket int, query string, payload binary"
 """A row with the bucket's own report as JSON (query NULL), and a row for each query whose answers the driver takes."""
@@ -106,7 +107,7 @@ def final_aggregate(partials: DataFrame, task: BucketTask, buckets: int) -> list
     """partials  (bucket, feed, slice, words..., keys..., latest, components...)
     reports   (bucket, query, payload), a job for all buckets; a bucket without partials is called too
     """
-    placed = partials.repartitionById(buckets, partials["bucket"])
+    placed = partials.repartitionById(buckets, partials["bucket"]).drop("bucket", LATEST)
     reports: list[Any] = placed.mapInArrow(task.run, REPORT).collect()
     return reports
 

@@ -21,6 +21,8 @@ class MissingJava(WeftError):
 BATCH_SETTINGS: Mapping[str, str] = {
     # A batch's stages are known: re-planning between them would only add jobs.
     "spark.sql.adaptive.enabled": "false",
+    # Partials are cached for a moment: packing them would take longer than moving them.
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
     # A partial's trip to Python is paid a batch of rows, not a row.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
 }

@@ -16,12 +16,14 @@ LATEST = "latest"
 def sub_aggregate(rows: DataFrame, binding: Binding, buckets: int) -> DataFrame:
     """rows      (columns...)
     timed     (columns..., event time in microseconds), rows without one dropped as Spark's window() drops them
-    sliced    (bucket, feed, slice, words..., keys..., arguments..., event time), a row for each feed
+    sliced    (feed, slice, words..., keys..., arguments..., event time), a row for each feed
     partials  (bucket, feed, slice, words..., keys..., latest, components...)
+
+    The bucket follows from the keys, so it is computed for partials, not for rows.
     """
     timed = rows.selectExpr("*", f"{binding.event_micros} AS {EVENT_TIME}").where(f"{EVENT_TIME} IS NOT NULL")
     words = max(len(feed.layout.words) for feed in binding.feeds)
-    columns = [_columns(feed, binding, words, buckets) for feed in binding.feeds]
+    columns = [_columns(feed, binding, words) for feed in binding.feeds]
     if len(columns) == 1:
         sliced = timed.selectExpr(EVENT_TIME, *(f"{text} AS {name}" for name, text in columns[0].items()))
     else:
@@ -29,28 +31,34 @@ def sub_aggregate(rows: DataFrame, binding: Binding, buckets: int) -> DataFrame:
             "named_struct(" + ", ".join(f"'{name}', {text}" for name, text in feed.items()) + ")" for feed in columns
         )
         sliced = timed.selectExpr(EVENT_TIME, f"inline(array({structs}))")
-    by = ["bucket", "feed", "slice", *(f"w{i}" for i in range(words)), *binding.key_types]
+    by = ["feed", "slice", *(f"w{i}" for i in range(words)), *binding.key_types]
     aggregates = [F.expr(text).alias(name) for name, text in binding.slots.items()]
-    return sliced.groupBy(*by).agg(F.max(EVENT_TIME).alias(LATEST), *aggregates)
+    # A literal in GROUP BY is no work for Spark: it drops it from the key and puts it back.
+    partials = sliced.groupBy(*by).agg(F.max(EVENT_TIME).alias(LATEST), *aggregates)
+    return partials.selectExpr("*", f"CAST(pmod({_spread(binding)}, {buckets}) AS INT) AS bucket")
 
 
-def _columns(feed: NativeFeed, binding: Binding, words: int, buckets: int) -> dict[str, str]:
+def _spread(binding: Binding) -> str:
+    """A hash of the group's keys; feeds without keys go round the buckets."""
+    branches = " ".join(
+        f"WHEN {feed.layout.number} THEN " + (f"hash({', '.join(feed.keys)})" if feed.keys else str(feed.layout.number))
+        for feed in binding.feeds
+    )
+    return f"CASE feed {branches} END"
+
+
+def _columns(feed: NativeFeed, binding: Binding, words: int) -> dict[str, str]:
     """The text of each physical column for one feed; those that only other feeds use are NULL.
 
     A row that none of the feed's queries wants moves the watermark and nothing else: it has no slice and no group.
     """
     layout = feed.layout
 
-    def wanted(text: str, otherwise: str = "NULL") -> str:
-        return text if feed.passes is None else f"(CASE WHEN {feed.passes} THEN {text} ELSE {otherwise} END)"
+    def wanted(text: str) -> str:
+        return text if feed.passes is None else f"(CASE WHEN {feed.passes} THEN {text} END)"
 
     signature = signature_words(feed.filters)
-    spread = f"hash({', '.join(feed.keys.values())})" if feed.keys else str(layout.number)
-    columns = {
-        "bucket": f"CAST(pmod({wanted(spread, '0')}, {buckets}) AS INT)",
-        "feed": str(layout.number),
-        "slice": wanted(slice_of(layout.edges)),
-    }
+    columns = {"feed": str(layout.number), "slice": wanted(slice_of(layout.edges))}
     for i in range(words):
         columns[f"w{i}"] = f"({signature[i]})" if i < len(signature) else "0L"
     for name, spark_type in binding.key_types.items():
