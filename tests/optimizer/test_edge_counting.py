@@ -194,3 +194,7 @@ def test_a_hundred_slides_of_seconds_with_ranges_of_milliseconds_are_counted_at_
     rate = edge_rate(edges)
     assert 0 < rate < 1000
     assert process_time() - begun < 2
+
+
+def test_epochs_2_3_5_end_22_times_in_a_cycle_of_30() -> None:
+    assert density(Edges.of_classes([(2, 0), (3, 0), (5, 0)])) * 30 == 22

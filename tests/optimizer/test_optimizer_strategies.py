@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 from statistics import mean
 from typing import Any
 
 import pytest
 from exhaustive import cheapest, drawn, pair_by_pair, queries, query
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from weft.model import ACQ, Edges, Workload
@@ -223,3 +224,20 @@ def test_the_refused_merge_is_the_best_that_is_left(workload: Workload, rate: Fr
     ]
     assert (plan.refused.cost if plan.refused else None) == min(merged, default=None)
     assert all(cost >= plan.cost for cost in merged)
+
+
+tumbling = st.lists(st.integers(1, 60), min_size=2, max_size=7, unique=True)
+
+
+@seeded
+@given(tumbling, st.integers(0, 5))
+def test_weave_share_saves_a_quarter_of_what_can_be_saved_where_theorem_1_holds(slides: list[int], more: int) -> None:
+    # Condition 1: windows tumble. Condition 2: twice the edge rate of any two queries is at most the rate.
+    workload, cost = queries(*((s, s) for s in slides)), Cost(TECHNIQUES["panes"])
+    pairs = [cost.tree([left, right]).edge_rate for left, right in combinations(workload, 2)]
+    rate = 2 * max(pairs) + Fraction(more, 10)
+    plan = optimize(workload, rate, "weave_share")
+    # Condition 3: at least half as many merges as the optimum, which makes len(slides) - 1 at most.
+    assume(2 * (len(slides) - len(plan.trees)) >= len(slides) - 1)
+    saved, possible = plan.unshared - plan.cost, plan.unshared - Fraction(cheapest(workload, rate, cost))
+    assert 4 * saved >= possible - Fraction(1, 10**6)
