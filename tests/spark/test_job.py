@@ -1,0 +1,141 @@
+"""What users touch: sources, sinks, refusals at registration, metrics, and the number of Spark jobs a batch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from test_recovery import write_rows
+from typer.testing import CliRunner
+
+import weft
+from weft.cli import app
+from weft.spark import NotServed, open_source, weave
+from weft.spark.sink import UnknownSink, make_sink
+from weft.spark.source import UnknownSource
+from weft.sql import Refused
+
+pytestmark = pytest.mark.spark
+
+COUNTS = "SELECT k, window.start AS start, count(*) AS n FROM stream GROUP BY k, window(ts, '30 seconds', '10 seconds')"
+
+
+def test_weft_weaves_a_bounded_table_into_dataframes_by_name(spark: Any) -> None:
+    table = spark.sql("SELECT timestamp_seconds(id) AS ts, id % 2 AS k FROM range(20)")
+    total = "SELECT sum(k) AS s FROM stream [RANGE 10 SECONDS]"
+    answers = weft.weave(table, [f"CREATE VIEW counts AS {COUNTS}", total])
+    frames = answers.answers()
+    assert list(frames) == ["counts", "q2"]
+    assert frames["counts"].dtypes == [("k", "bigint"), ("start", "timestamp"), ("n", "bigint")]
+    assert sorted(row.s for row in frames["q2"].collect()) == [5, 5]
+    assert "not merged" in answers.explain() or "tree 1" in answers.explain()
+    assert answers.explain("json")["trees"]
+    assert "<svg" in answers.explain("html")
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "parquet", "orc"])
+def test_a_folder_of_files_is_a_source(spark: Any, tmp_path: Path, kind: str) -> None:
+    rows = spark.sql("SELECT timestamp_seconds(id) AS ts, concat('k', id % 2) AS k FROM range(40)")
+    rows.write.format(kind).options(**({"header": "true"} if kind == "csv" else {})).save(str(tmp_path / "rows"))
+    stream = open_source(spark, f"{kind}:{tmp_path / 'rows'}", schema="ts TIMESTAMP, k STRING")
+    run = weave(stream, COUNTS).start(checkpoint=tmp_path / "state", available_now=True)
+    run.wait()
+    run.drain()
+    assert sum(run.answers()["q1"].column("n").to_pylist()) == 40 * 3
+
+
+def test_the_rate_source_moves_the_watermark_and_a_run_can_be_stopped(spark: Any) -> None:
+    queries = "SELECT count(*) AS n, window.end AS end FROM stream GROUP BY window(timestamp, '1 second')"
+    run = weave(open_source(spark, "rate:100"), queries, event_time="timestamp").start(trigger="1 second")
+    while not run.metrics()["answers"]:
+        assert not run.wait(0.2)
+    run.stop()
+    metrics = run.metrics()
+    assert metrics["rows"] > 0
+    assert metrics["watermark"].endswith("Z")
+    assert metrics["lag_seconds"] >= 0
+    assert not run.active
+    assert run.answers()["q1"].num_rows == metrics["answers"]
+
+
+def test_a_callback_gets_each_batch_with_the_types_of_the_query(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=4, rows=20)
+    got: list[tuple[int, pa.Schema]] = []
+    stream = spark.readStream.schema("ts TIMESTAMP, k STRING, v INT").option("maxFilesPerTrigger", 1)
+    job = weave(stream.parquet(str(tmp_path / "rows")), COUNTS)
+
+
+    def take(batch: int, answers: Any) -> None:
+        got.extend((batch, table.schema) for table in answers.values())
+
+    run = job.start(sink=take, available_now=True)
+    run.wait()
+    run.drain()
+    assert [batch for batch, _ in got] == sorted({batch for batch, _ in got})
+    assert {tuple(map(str, schema.types)) for _, schema in got} == {("string", "timestamp[us, tz=UTC]", "int64")}
+
+
+def test_the_number_of_spark_jobs_a_batch_does_not_depend_on_queries_or_trees(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=3, rows=20)
+
+    def jobs(name: str, queries: list[str], strategy: str) -> int:
+        stream = spark.readStream.schema("ts TIMESTAMP, k STRING, v INT").option("maxFilesPerTrigger", 1)
+        job = weave(stream.parquet(str(tmp_path / "rows")), queries, strategy=strategy)
+        run = job.start(sink="noop", checkpoint=tmp_path / name, available_now=True)
+        run.wait()
+        return len(spark.sparkContext.statusTracker().getJobIdsForGroup(str(run.query.runId)))
+
+    many = [
+        f"SELECT {keys}sum(v) AS s FROM stream WHERE v > {i} "
+        f"GROUP BY {keys}window(ts, '{7 + i} seconds', '{1 + i} seconds')"
+        for i in range(6)
+        for keys in ("", "k, ")
+    ]
+    assert jobs("one", [COUNTS], "tri_weave") == jobs("many", many, "no_share") == 3 * 2
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELECT sum(nothing) FROM stream GROUP BY window(ts, '1 hour')", "nothing"),
+        ("SELECT sum(k || 'x') FROM stream GROUP BY window(other, '1 hour')", "other"),
+        ("SELECT max(m) FROM stream GROUP BY window(ts, '1 hour')", "m"),
+    ],
+)
+def test_what_spark_cannot_analyse_is_refused_at_registration_with_its_place(spark: Any, query: str, said: str) -> None:
+    table = spark.sql("SELECT timestamp_seconds(id) AS ts, 'a' AS k, map(1, 2) AS m FROM range(3)")
+    with pytest.raises(Refused, match="line 1, column") as refused:
+        weave(table, query)
+    assert said in str(refused.value)
+
+
+def test_sources_and_sinks_that_do_not_exist_are_refused_with_the_choices(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(UnknownSink, match="parquet:FOLDER, memory, console, noop"):
+        make_sink("kafka")
+    with pytest.raises(UnknownSource, match="rate:ROWS_A_SECOND"):
+        open_source(spark, "folder")
+    with pytest.raises(UnknownSource, match="is not a folder"):
+        open_source(spark, f"json:{tmp_path / 'none'}")
+    table = spark.sql("SELECT timestamp_seconds(id) AS ts, 'a' AS k FROM range(3)")
+    with pytest.raises(NotServed, match=r"job\.answers"):
+        weave(table, COUNTS).start()
+    query = "SELECT count(*) FROM stream GROUP BY window(timestamp, '1 second')"
+    endless = weave(open_source(spark, "rate:1"), query, event_time="timestamp")
+    with pytest.raises(NotServed, match=r"job\.start"):
+        endless.answers()
+
+
+def test_weft_run_drains_a_folder_into_parquet_and_shows_progress_as_json(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=3, rows=20)
+    (tmp_path / "queries.sql").write_text(f"CREATE VIEW counts AS {COUNTS};")
+    arguments = ["run", str(tmp_path / "queries.sql"), "--files-a-batch", "1"]
+    arguments += ["--source", f"parquet:{tmp_path / 'rows'}"]
+    arguments += ["--sink", f"parquet:{tmp_path / 'answers'}", "--checkpoint", str(tmp_path / "state")]
+    result = CliRunner().invoke(app, [*arguments, "--drain", "--json", "--watermark", "20 seconds"])
+    assert result.exit_code == 0, result.output
+    last = json.loads(result.stdout.strip().splitlines()[-1])
+    assert last["rows"] == 60
+    assert last["answers"] == spark.read.parquet(str(tmp_path / "answers" / "counts")).count()
