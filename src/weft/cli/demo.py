@@ -36,9 +36,6 @@ STRATEGY = "weave_share"
 SHOWN_QUERIES = 2
 """Queries of each tree that the plan on the screen names."""
 
-STOP_SECONDS = 10.0
-"""How long the end of a batch is waited for."""
-
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
@@ -121,7 +118,7 @@ def _stream(screen: Screen, job: Job, trades: Trades, board: Board, seconds: flo
         with screen.drawing(keep=True):
             _watch(run, screen, board, seconds)
     finally:
-        _stop(run)
+        run.stop()
     return run.metrics()
 
 
@@ -139,14 +136,6 @@ def _watch(run: Run, screen: Screen, board: Board, seconds: float) -> None:
         screen.show(cast(Metrics, metrics), board)
         if time.monotonic() - begun >= seconds:
             return
-
-
-def _stop(run: Run) -> None:
-    """Between two batches: a batch that is interrupted would tell of it at length, in Spark's words."""
-    batch, begun = run.metrics()["batch"], time.monotonic()
-    while run.active and run.metrics()["batch"] == batch and time.monotonic() - begun < STOP_SECONDS:
-        time.sleep(0.01)
-    run.stop()
 
 
 def _summary(plan: Plan) -> dict[str, Any]:

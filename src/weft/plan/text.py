@@ -60,7 +60,7 @@ def call(aggregate: Call) -> str:
     >>> call(Call("sum", ("price",), condition="volume > 3"))
     'sum(price) FILTER (WHERE volume > 3)'
     """
-    text = f"{aggregate.function}({', '.join(aggregate.arguments)})"
+    text = f"{aggregate.function}({', '.join(aggregate.arguments) or '*'})"
     if aggregate.ignore_nulls:
         text += " IGNORE NULLS"
     return f"{text} FILTER (WHERE {aggregate.condition})" if aggregate.condition else text
