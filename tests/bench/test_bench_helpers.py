@@ -15,7 +15,7 @@ from weft.bench.machine import PeakMemory, Process, describe_machine, family, lo
 from weft.bench.queries import AGGREGATES, make_queries, sample_order, spread
 from weft.bench.show import cell
 from weft.bench.spark import SUMMARY, SparkSettings, summarise
-from weft.bench.state import LONG, SHORT, quarters
+from weft.bench.state import LONG, SHORT, ends
 from weft.bench.state import summarise as summarise_state
 from weft.sql import parse
 
@@ -184,20 +184,20 @@ def test_other_numbers_of_queries_have_the_same_names() -> None:
 
 def test_quarters_have_at_least_one_batch() -> None:
     batches = [{"batch": i} for i in range(9)]
-    assert [[b["batch"] for b in quarter] for quarter in quarters(batches)] == [[0, 1], [7, 8]]
-    assert quarters(batches[:1]) == (batches[:1], batches[:1])
+    assert [[b["batch"] for b in quarter] for quarter in ends(batches, 4)] == [[0, 1], [7, 8]]
+    assert ends(batches[:1], 4) == (batches[:1], batches[:1])
 
 
-def test_growth_compares_quarters_by_median_and_by_mean() -> None:
+def test_growth_compares_quarters_by_median_and_halves_by_mean() -> None:
     def batches(length: str, written: list[int]) -> list[dict[str, Any]]:
         usual = {"range": length, "rows": 10, "seconds": 1.0}
         return [usual | {"state_bytes": w, "state_bytes_per_row": w / 10, "kept_bytes": w} for w in written]
 
-    # A merge in the last quarter: the median does not see it, the mean does.
+    # A merge at the end: the median of the last quarter does not see it, the mean of the last half does.
     hour = batches(LONG, [20] * 9 + [20, 20, 80])
     found = summarise_state(hour + batches(SHORT, [20] * 12))
     assert set(found) | {"peak_memory_bytes"} == set(BENCHMARKS["state"].summary)
-    assert (found["growth"], found["growth_mean"]) == (1.0, 2.0)
+    assert (found["growth"], found["growth_mean"]) == (1.0, 1.5)
     assert (found["hour_over_minute"], found["hour_over_minute_mean"]) == (1.0, 1.25)
     assert (found["kept_bytes_hour"], found["state_bytes_per_row_last_quarter"]) == (80, 2.0)
 

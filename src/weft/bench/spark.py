@@ -48,10 +48,10 @@ class SparkSettings:
     queries: tuple[int, ...] = option(
         (1, 10, 100), "How many queries at a time; one point each.", quick=(1, 100), parse=numbers, metavar="N,N,..."
     )
-    rows: int = option(2_000_000, "Rows of the stream.", quick=50_000)
-    keys: int = option(1_000, "Different group keys.")
+    rows: int = option(2_000_000, "Rows of the stream.", quick=100_000)
+    keys: int = option(1_000, "Different group keys.", quick=FEW_KEYS)
     repeat: int = option(3, "Turns that everybody takes at a point; rates are over all of them.", quick=1)
-    budget: int = option(120, "Seconds that plain Spark may take at a point, all turns together.", quick=2)
+    budget: int = option(120, "Seconds that plain Spark may take at a point, all turns together.", quick=1)
     batches: int = option(4, "Micro-batches that the stream is read in.", quick=2)
     seed: int = option(1, "Of rows and queries.", parse=whole)
     rivals: tuple[str, ...] = option(
@@ -85,7 +85,7 @@ def _measure(settings: SparkSettings, spark: Any, folder: Path, say: Say) -> tup
         return make_events(spark, folder / name, rows=rows, keys=keys, rate=RATE, files=files, seed=settings.seed)
 
     many = events("many", settings.rows, settings.keys)
-    small = events("small", max(1, min(WARM_ROWS, settings.rows // 20)), settings.keys)
+    small = events("small", max(1, min(WARM_ROWS, settings.rows // 50)), settings.keys)
     rows: list[Row] = []
     checked = True
     for count in settings.queries:
@@ -96,7 +96,7 @@ def _measure(settings: SparkSettings, spark: Any, folder: Path, say: Say) -> tup
         checked = _warm_up_and_check(replace(point, events=small)) and checked
         rows += _take_turns(point, settings)
     most = settings.queries[-1]
-    if most > 1:
+    if most > 1 and settings.keys != FEW_KEYS:
         few = events("few", settings.rows, FEW_KEYS)
         for turn in range(settings.repeat):
             for count in (1, most):

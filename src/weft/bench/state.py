@@ -27,7 +27,7 @@ SUMMARY = {
     "state_bytes_per_row_first_quarter": "bytes of state written for a row, 1-hour range, median of the first batches",
     "state_bytes_per_row_last_quarter": "the same for the last quarter",
     "growth": "last quarter over first: 1 where what is written does not depend on what is kept",
-    "growth_mean": "the same of the means, which have the batches in them that also merge older segments",
+    "growth_mean": "last half over first, means: they have the batches in them that also merge older segments",
     "hour_over_minute": "bytes written a batch for a 1-hour range over those for a 1-minute range, medians",
     "hour_over_minute_mean": "the same of the means",
     "kept_bytes_hour": "state kept after the last batch, 1-hour range",
@@ -41,8 +41,8 @@ SUMMARY = {
 
 @dataclass(frozen=True, slots=True)
 class StateSettings:
-    batches: int = option(72, "Micro-batches; with the default step, one hour and a fifth of event time.", quick=32)
-    step: int = option(60, "Seconds of event time in a batch.", quick=4)
+    batches: int = option(72, "Micro-batches; with the default step, one hour and a fifth of event time.", quick=16)
+    step: int = option(60, "Seconds of event time in a batch.", quick=8)
     rate: int = option(5_000, "Rows a second of event time.", quick=1_000)
     keys: int = option(10_000, "Different group keys.")
     seed: int = option(1, "Of the rows.", parse=whole)
@@ -121,16 +121,20 @@ def _watch(running: Run, say: Say) -> dict[int, int]:
             return kept
 
 
-def quarters(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """The first and the last quarter of the batches, at least one each."""
-    size = max(1, len(rows) // 4)
+def ends(rows: Sequence[Row], parts: int) -> tuple[list[Row], list[Row]]:
+    """The first and the last of so many parts of the batches, at least one batch each.
+
+    Merges come every few batches: a quarter may have none of them, a half has its share.
+    """
+    size = max(1, len(rows) // parts)
     return list(rows[:size]), list(rows[-size:])
 
 
 def summarise(rows: Sequence[Row]) -> dict[str, Any]:
     hour, minute = ([r for r in rows if r["range"] == length and r["rows"]] for length in (LONG, SHORT))
-    first, last = quarters(hour)
-    _, last_minute = quarters(minute)
+    first, last = ends(hour, 4)
+    first_half, last_half = ends(hour, 2)
+    _, last_minute = ends(minute, 4)
 
     def middle(some: Sequence[Row], what: str) -> float:
         return float(median(r[what] for r in some))
@@ -143,7 +147,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         "state_bytes_per_row_first_quarter": middle(first, per_row),
         "state_bytes_per_row_last_quarter": middle(last, per_row),
         "growth": middle(last, per_row) / middle(first, per_row),
-        "growth_mean": mean(last, per_row) / mean(first, per_row),
+        "growth_mean": mean(last_half, per_row) / mean(first_half, per_row),
         "hour_over_minute": middle(hour, "state_bytes") / middle(minute, "state_bytes"),
         "hour_over_minute_mean": mean(hour, "state_bytes") / mean(minute, "state_bytes"),
         "kept_bytes_hour": hour[-1]["kept_bytes"],
