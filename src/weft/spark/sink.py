@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -57,25 +57,26 @@ class ParquetSink:
     def open(self, layout: Layout) -> None:
         """A file without rows gives each folder its types before the first answer comes."""
         store = Store(self.folder)
-        for query in layout.queries:
-            if not store.exists(f"{folder_of(query.name)}/schema.parquet"):
-                self._write(f"{folder_of(query.name)}/schema.parquet", query.schema.empty_table())
+        files = {f"{folder_of(q.name)}/schema.parquet": q.schema.empty_table() for q in layout.queries}
+        store.write_many({name: _writer(table) for name, table in files.items() if not store.exists(name)})
 
     def write(self, batch: int, bucket: int, answers: Answers) -> None:
-        for name, table in answers.items():
-            self._write(f"{folder_of(name)}/part-{batch:08d}-{bucket:04d}.parquet", table)
-
-    def _write(self, name: str, table: pa.Table) -> None:
-        # Window bounds and keys repeat, floats do not: a dictionary of floats would be built and thrown away.
-        repeated = [
-            path for path, field in _leaves(table.schema) if not pa.types.is_floating(field.type)
-        ]
-        Store(self.folder).write_parquet(
-            name,
-            lambda path, system: pq.write_table(
-                table, path, filesystem=system, use_dictionary=repeated, compression="lz4", store_schema=False
-            ),
+        file = f"part-{batch:08d}-{bucket:04d}.parquet"
+        Store(self.folder).write_many(
+            {f"{folder_of(name)}/{file}": _writer(table) for name, table in answers.items()}
         )
+
+
+def _writer(table: pa.Table) -> Callable[[str, Any], None]:
+    # Window bounds and keys repeat, floats do not: a dictionary of floats would be built and thrown away.
+    repeated = [path for path, field in _leaves(table.schema) if not pa.types.is_floating(field.type)]
+
+    def write(path: str, system: Any) -> None:
+        pq.write_table(
+            table, path, filesystem=system, use_dictionary=repeated, compression="lz4", store_schema=False
+        )
+
+    return write
 
 
 def _leaves(schema: pa.Schema) -> list[tuple[str, pa.Field]]:
