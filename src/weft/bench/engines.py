@@ -185,9 +185,9 @@ def _stop(spark: SparkSession, running: StreamingQuery) -> None:
 def run_spark_one_job(point: Point) -> Outcome:
     """All queries in one batch aggregation: a row for each (query, window) that covers it, then one GROUP BY.
 
-    Of the ways to put them into one job this was the fastest: a UNION ALL of the queries reads and shuffles for each of
-    them (2.5 times the time of one explode for 20 queries); shuffling partial groups instead of rows costs 3 times as
-    much again for 100 queries, and hash tables that outgrow the caches another 3 times.
+    Of the ways tried this was the fastest. On a busy machine, so roughly: a UNION ALL of 20 queries took 2 to 3 times
+    as long as one explode; with 100 queries, shuffling partial groups instead of rows took 3 times as long, and few
+    large hash tables instead of many small ones 2 to 4 times.
     """
     rows = point.events.rows if point.rows is None else min(point.rows, point.events.rows)
     windows = sum(rows / point.events.rate / q.slide + q.overlap for q in point.queries)
