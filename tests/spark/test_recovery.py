@@ -198,6 +198,9 @@ def test_the_state_that_a_batch_writes_does_not_grow_with_the_window(spark: Any,
     queries = "SELECT k, count(*) AS n FROM stream GROUP BY k, window(ts, '1 hour', '1 second')"
     run = start(spark, tmp_path, "noop", queries)
     run.wait()
+    named = {s.path for found in run.checkpoint.newest().segments.values() for s in found}
+    there = {str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state" / "segments").rglob("*.arrow")}
+    assert there == named, "a file that no record names is never read again"
     written = [batch.state_bytes for batch in run.batches()]
     plain = sorted(written)[: len(written) * 3 // 4]  # a batch in eight also merges what came before
     assert max(plain) < 2 * min(plain)

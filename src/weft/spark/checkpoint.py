@@ -135,16 +135,35 @@ class Checkpoint:
                 state = state.with_table(layout, self.read_segment(segment))
         return replace(state, watermark=watermark)
 
-    def compact(self, bucket: int, segments: tuple[Segment, ...], needed: Mapping[int, int]) -> tuple[Segment, ...]:
-        """Drop segments that no open window needs, and merge the newest `FAN_IN` of a level into one.
+    def grow(
+        self,
+        bucket: int,
+        batch: int,
+        segments: tuple[Segment, ...],
+        tables: Mapping[int, pa.Table],
+        needed: Mapping[int, int],
+    ) -> tuple[tuple[Segment, ...], int]:
+        """Add what the batch brought, drop segments that no open window needs, and merge the newest `FAN_IN` of a level
+        into one. Also says how many bytes were written.
 
         `needed` says, for each tree, the earliest slice that an open window covers.
         """
-        kept = [s for s in segments if any(newest >= needed[int(t)] for t, (_, _, newest) in s.parts.items())]
+        fresh = self.write_segment(bucket, batch, tables)
+        written = [] if fresh is None else [fresh]
+        kept = [
+            s
+            for s in (*segments, *written)
+            if any(newest >= needed[int(t)] for t, (_, _, newest) in s.parts.items())
+        ]
         while len(kept) >= FAN_IN and len({s.level for s in kept[-FAN_IN:]}) == 1:
             merged = self._merge(bucket, tuple(kept[-FAN_IN:]), needed)
-            kept[-FAN_IN:] = [merged] if merged is not None else []
-        return tuple(kept)
+            new = [] if merged is None else [merged]
+            kept[-FAN_IN:] = new
+            written += new
+        for segment in written:
+            if segment not in kept:  # no record will ever name it
+                self.store.delete(segment.path)
+        return tuple(kept), sum(s.bytes for s in written)
 
     def _merge(self, bucket: int, segments: tuple[Segment, ...], needed: Mapping[int, int]) -> Segment | None:
         tables: dict[int, list[pa.Table]] = {}

@@ -87,13 +87,10 @@ class BucketTask:
             for number, added in step.added.items()
             if len(added)
         }
-        fresh = self.checkpoint.write_segment(bucket, self.batch, tables)
-        grown = segments if fresh is None else (*segments, fresh)
         needed = {number: first_open(tree, self.until) for number, (_, tree) in trees.items()}
-        kept = self.checkpoint.compact(bucket, grown, needed)
+        grown = self.checkpoint.grow(bucket, self.batch, segments, tables, needed)
         _REMEMBERED[(self.checkpoint.store.uri, bucket)] = (self.batch, step.state)
-        written = sum(s.bytes for s in kept if s not in segments)
-        return kept, written
+        return grown
 
 
 _REMEMBERED: dict[tuple[str, int], tuple[int, State]] = {}
