@@ -112,6 +112,34 @@ def test_what_spark_cannot_analyse_is_refused_at_registration_with_its_place(spa
     assert said in str(refused.value)
 
 
+def test_a_users_function_that_is_left_to_chance_is_refused_with_its_place(spark: Any) -> None:
+    from pyspark.sql.functions import udf
+
+    spark.udf.register("dice", udf(lambda x: x, "bigint").asNondeterministic())
+    spark.udf.register("same", udf(lambda x: x, "bigint"))
+    table = spark.sql("SELECT timestamp_seconds(id) AS ts, id AS v FROM range(3)")
+    served = weave(table, "SELECT sum(same(v)) AS s FROM stream GROUP BY window(ts, '1 hour')").answers()["q1"]
+    assert [row.s for row in served.collect()] == [3]
+    with pytest.raises(Refused, match=r"line 1, column 38: dice\(v\) > 1 gives other values each time"):
+        weave(table, "SELECT count(*) AS s FROM stream WHERE dice(v) > 1 GROUP BY window(ts, '1 hour')")
+    with pytest.raises(Refused, match="Non-deterministic"):
+        weave(table, "SELECT sum(dice(v)) AS s FROM stream GROUP BY window(ts, '1 hour')")
+
+
+def test_a_zone_other_than_utc_gives_the_same_windows_and_refuses_instants_as_text(spark: Any) -> None:
+    table = spark.sql("SELECT timestamp_seconds(id * 1000) AS ts, id AS v FROM range(20)")
+    counts = "SELECT window.start AS start, count(*) AS n FROM stream GROUP BY window(ts, '1 hour')"
+    utc = {(r.start, r.n) for r in weave(table, counts).answers()["q1"].collect()}
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    try:
+        assert {(r.start, r.n) for r in weave(table, counts).answers()["q1"].collect()} == utc
+        with pytest.raises(Refused, match="in UTC only"):
+            weave(table, counts.replace("window.start", "CAST(window.start AS STRING)"))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
 def test_sources_and_sinks_that_do_not_exist_are_refused_with_the_choices(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(UnknownSink, match="parquet:FOLDER, memory, console, noop"):
         make_sink("kafka")

@@ -15,6 +15,7 @@ from weft.engine.layout import FeedLayout, Layout, TreeLayout
 from weft.engine.partials import Partials
 from weft.engine.ranges import absorb
 from weft.engine.state import State
+from weft.kernels import plain
 
 FOREVER = 2**62
 """A watermark that no event time reaches: what `drain` advances to."""
@@ -76,7 +77,7 @@ def _receive(table: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials:
         for component, names in zip(feed.components, feed.columns, strict=True)
     )
     words = [column(name).to_numpy() for name in feed.words]
-    return Partials.sorted(groups, column("slice").to_numpy(), words, columns, len(index))
+    return Partials.sorted(groups, plain(column("slice"), np.int64), words, columns, len(index))
 
 
 def _take_in(fresh: Partials, feed: FeedLayout, tree: TreeLayout, watermark: int | None) -> Partials:

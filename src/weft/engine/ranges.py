@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.engine.project.decimals import from_limb_sums, limbs
-from weft.kernels import BLOCKS, NO_VALUE, prefix_answers, prefix_sums
+from weft.kernels import BLOCKS, NO_VALUE, plain, prefix_answers, prefix_sums
 from weft.model import WeftError
 
 Longs = npt.NDArray[np.int64]
@@ -242,7 +242,9 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def _numpy(column: Any) -> Any:
-    return column.to_numpy(zero_copy_only=False)
+    """As kernels take it: a view of Arrow's memory is read-only, and each kernel would be compiled once more for it."""
+    array = column.to_numpy(zero_copy_only=False)
+    return plain(array, array.dtype)
 
 
 def _sums(prefix: Longs, lo: Longs, hi: Longs) -> Longs:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from weft.engine.groups import GroupIndex
 from weft.engine.layout import FeedLayout, Layout, TreeLayout
 from weft.engine.partials import Partials
+from weft.kernels import plain
 
 PRUNE = 4
 """Groups are numbered anew when fewer than one in so many still has a partial."""
@@ -88,7 +89,7 @@ def _from_table(table: pa.Table, feed: FeedLayout, tree: TreeLayout, index: Grou
 
     keys = [column(f"k{i}") for i in range(len(feed.keys))]
     groups = index.number(keys, table.num_rows)
-    slices = column("slice").to_numpy()
+    slices = plain(column("slice"), np.int64)
     words = [column(f"w{i}").to_numpy() for i in range(len(feed.words))]
     columns = tuple(
         tuple(column(f"c{i}_{j}") for j in range(len(feed.columns[c]))) for i, c in enumerate(tree.components)

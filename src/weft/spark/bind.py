@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
 from weft.aggregates import AGGREGATES, EVENT_TIME, Component, components
 from weft.engine import CallLayout, FeedLayout, Layout, QueryLayout, TreeLayout
-from weft.engine.project import CannotEvaluate, bind
+from weft.engine.project import CannotEvaluate, Typed, bind
 from weft.model import ACQ, Call, Expression
 from weft.plan import Feed, Plan
 from weft.spark.slice import feed_slicing, filter_bit, micros
@@ -79,6 +80,17 @@ class Analysis:
         except (AnalysisException, ParseException) as error:
             raise refuse(acq, _first_line(error), "Correct the query; Spark itself refuses it.") from None
 
+    @property
+    def in_utc(self) -> bool:
+        return self._spark.conf.get("spark.sql.session.timeZone") in ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
+
+    def deterministic(self, expressions: Sequence[str]) -> bool:
+        """Whether the same rows always give the same values, as Spark sees it: it knows about users' functions."""
+        if not expressions:
+            return True
+        frame = self._spark.table(self._source).selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(expressions)))
+        return bool(frame._jdf.queryExecution().analyzed().deterministic())
+
     def types(self, expressions: Sequence[str], extra: str) -> list[tuple[str, pa.DataType]]:
         """The Spark and Arrow types of scalar expressions over the stream's columns and one more."""
         if not expressions:
@@ -91,13 +103,10 @@ class Analysis:
 
 @contextmanager
 def _analysis(spark: SparkSession, schema: StructType, plan: Plan) -> Iterator[Analysis]:
-    """A session of its own with the user's settings, so that the table's name touches nobody's catalogue."""
+    """A copy of the session, with its settings and functions: the table's name touches nobody's catalogue."""
     source = plan.workload[0].source
-    session = spark.newSession()
-    for key, value in spark.conf.getAll.items():
-        if session.conf.get(key, None) != value and session.conf.isModifiable(key):
-            session.conf.set(key, value)
-    logger = logging.getLogger("SQLQueryContextLogger")
+    session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
     level = logger.level
     logger.setLevel(logging.CRITICAL)  # a refusal says it better than Spark's structured log
     session.createDataFrame([], schema).createOrReplaceTempView(source.strip("`"))
@@ -123,6 +132,7 @@ class _Binder:
         plan = self._plan
         queries = [plan.workload.by_name[name] for tree in feed.trees for name in plan.trees[tree].queries]
         schemas = {q.name: self._analyse.query(q, q.spark_sql) for q in queries}
+        self._refuse_chance(queries)
         raw = sorted({a for q in queries for call in q.calls for a in call.arguments})
         types = {a: spark for a, (spark, _) in zip(raw, self._analyse.types(raw, self._event_micros), strict=True)}
         # Rows are counted in every feed: late rows are told by it, and so is the rate.
@@ -155,6 +165,24 @@ class _Binder:
             filters if bits else (),
             " OR ".join(f"({f})" for f in filters) if everyone_filters else None,
         )
+
+    def _refuse_chance(self, queries: Sequence[ACQ]) -> None:
+        """One look at all expressions, and at each query's only where there is something to find."""
+        found = {
+            q.name: [e for e in (*q.keys, q.where, *(e for c in q.calls for e in (*c.arguments, c.condition))) if e]
+            for q in queries
+        }
+        if self._analyse.deterministic(sorted({e for expressions in found.values() for e in expressions})):
+            return
+        for query in queries:
+            for expression in found[query.name]:
+                if not self._analyse.deterministic([expression]):
+                    raise refuse(
+                        query,
+                        f"{expression} gives other values each time that it is asked, so a repeated batch would differ",
+                        "Compute it before the stream is woven, as a column.",
+                        fragment=expression,
+                    )
 
     def _place(self, expressions: list[str], taken: dict[str, str], prefix: str) -> dict[str, str]:
         """A physical column for each expression: the first of its type that this feed does not use yet."""
@@ -213,6 +241,8 @@ class _Binder:
         try:
             outputs = tuple(bind(o.expression, lambda node: known[_label(node)]) for o in acq.outputs)
             having = None if acq.having is None else bind(acq.having, lambda node: known[_label(node)])
+            if not self._analyse.in_utc and any(map(_needs_zone, (*outputs, *((having,) if having else ())))):
+                raise CannotEvaluate("this reads a timestamp as text or as a date, which weft does in UTC only")
         except CannotEvaluate as error:
             raise refuse(acq, str(error), "Select the aggregates, and apply this to the answers.") from None
         return QueryLayout(
@@ -250,6 +280,16 @@ class _Binder:
                 {label: to_arrow_type(f.dataType, timezone="UTC") for label, f in zip(missing, analysed, strict=True)}
             )
         return known
+
+
+def _needs_zone(node: Typed) -> bool:
+    """Whether an instant meets a date, a text or a time without zone somewhere: what that means depends on the zone."""
+    types = [node.type, *(arg.type for arg in node.args)]
+    zoned = any(pa.types.is_timestamp(t) and t.tz is not None for t in types)
+    local = any(
+        pa.types.is_string(t) or pa.types.is_date(t) or (pa.types.is_timestamp(t) and t.tz is None) for t in types
+    )
+    return (zoned and local) or any(map(_needs_zone, node.args))
 
 
 def _label(node: Expression) -> str:

@@ -44,30 +44,22 @@ class Store:
 
     def write(self, name: str, data: Any) -> int:
         """Replace the file at once: written beside, made durable, then renamed. Returns its bytes."""
-        system, root = self._open()
-        target = f"{root}/{name}"
-        folder, _, base = target.rpartition("/")
-        beside = f"{folder}/.{base}.{uuid.uuid4().hex}"
-        try:
-            system.create_dir(folder, recursive=True)
-            with system.open_output_stream(beside) as stream:
+
+        def make(path: str, system: Any) -> None:
+            with system.open_output_stream(path) as stream:
                 stream.write(data)
-            self._sync(system, beside)
-            system.move(beside, target)
-            self._sync(system, folder)
-        except OSError as error:
-            _forget(system, beside)
-            raise StoreError(_explain(target, error)) from error
+
+        self._make(name, make, durable=True)
         return len(memoryview(data))
 
     def write_many(self, files: Mapping[str, Callable[[str, Any], None]]) -> None:
         """As `write`, for files that `make(path, filesystem)` makes; durable together, which is far cheaper."""
         for name, make in files.items():
-            self._make(name, make)
+            self._make(name, make, durable=False)
         if files and self.local:
             _sync_all(self._open()[1])
 
-    def _make(self, name: str, make: Callable[[str, Any], None]) -> None:
+    def _make(self, name: str, make: Callable[[str, Any], None], *, durable: bool) -> None:
         system, root = self._open()
         target = f"{root}/{name}"
         folder, _, base = target.rpartition("/")
@@ -75,7 +67,11 @@ class Store:
         try:
             system.create_dir(folder, recursive=True)
             make(beside, system)
+            if durable:
+                self._sync(system, beside)
             system.move(beside, target)
+            if durable:
+                self._sync(system, folder)
         except OSError as error:
             _forget(system, beside)
             raise StoreError(_explain(target, error)) from error
