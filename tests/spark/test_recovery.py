@@ -89,7 +89,7 @@ def live(folder: Path, seconds: float | None) -> bool:
         process.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(2400)
 def test_killed_at_random_moments_the_sink_holds_every_row_once(spark: Any, tmp_path: Path) -> None:
     write_rows(tmp_path / "rows", files=60, rows=40)
