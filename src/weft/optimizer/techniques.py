@@ -91,7 +91,8 @@ def _slick_deque_non_inv(load: Load, edge_rate: Fraction) -> Fraction:
 
 
 KEPT = Fraction(1, 20)
-"""Operations that a kept slice costs in each second: every batch merges what it brings into what is kept."""
+"""Operations that a kept slice costs in each second: every batch merges what it brings into what is kept.
+A guess, not a measurement: it keeps day-long ranges out of one-second slices."""
 
 
 def _blocks(load: Load, edge_rate: Fraction) -> Fraction:
