@@ -103,7 +103,6 @@ SINCE_1970 = SCENES.filter(lambda scene: scene.base > 0 and scene.disorder < 10*
 """Spark's watermark begins at 1970: it takes all rows before for late. It also needs rows nearly in order to move."""
 
 
-@pytest.mark.soak
 def test_before_drain_a_stream_without_late_rows_gives_what_sparks_append_mode_gives(spark: Any) -> None:
     emitted = 0
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -62,41 +63,39 @@ def assert_answers(spark: Any, folder: Path) -> None:
         assert_same_rows(found, session.sql(text).toArrow(), key=KEYS[query.name], text=query.text)
 
 
-def live(folder: Path, seconds: float | None) -> bool:
-    """Run until done, or kill the whole process group so many seconds after the stream began; whether it was done."""
+def live(folder: Path, batches: int | None, seconds: float) -> bool:
+    """Run until done, or kill the whole process group so many seconds after so many batches; whether it was done."""
     process = subprocess.Popen(
         [sys.executable, str(Path(__file__).parent / "resumable.py"), str(folder)],
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=(folder / "errors.txt").open("w"),
         text=True,
         start_new_session=True,
     )
+    assert process.stdout is not None
     try:
-        assert process.stdout is not None
-        begun = process.stdout.readline().strip()
-        if seconds is None or begun != "started":
-            _, errors = process.communicate(timeout=600)
-            assert process.returncode == 0, errors[-3000:]
-            return True
-        try:
-            process.wait(seconds)
-            return process.returncode == 0
-        except subprocess.TimeoutExpired:
-            return False
+        for told, _ in enumerate(process.stdout, 1):
+            if told == batches:
+                time.sleep(seconds)
+                break
+        else:
+            assert process.wait(60) == 0, (folder / "errors.txt").read_text()[-3000:]
+        return process.poll() is not None
     finally:
-        if process.poll() is None:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        process.stdout.close()
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.timeout(2400)
 def test_killed_at_random_moments_the_sink_holds_every_row_once(spark: Any, tmp_path: Path) -> None:
-    write_rows(tmp_path / "rows", files=60, rows=40)
+    write_rows(tmp_path / "rows", files=90, rows=40)
     random = Random(11)
-    kills = sum(not live(tmp_path, random.uniform(0.1, 6.0)) for _ in range(KILLS))
-    assert kills >= KILLS // 2, "most lives must have been cut short, or nothing was tested"
-    assert live(tmp_path, None)
+    kills = sum(not live(tmp_path, random.randint(1, 4), random.uniform(0, 1)) for _ in range(KILLS))
+    assert kills == KILLS, "a life that was not cut short tested nothing"
+    assert live(tmp_path, None, 0)
     assert_answers(spark, tmp_path)
 
 
