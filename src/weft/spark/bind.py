@@ -1,28 +1,25 @@
 """Binding: a plan meets the types of a stream, and Spark itself says what every expression is.
 
-Spark analyses each query once, on an empty table with the stream's schema: what it refuses is refused here, and the
-names and types of the answers are the ones it gives.
+Spark analyses each query, on an empty table with the stream's schema: what it refuses is refused here, and the names
+and types of the answers are the ones it gives. Queries that differ only in their window are analysed once.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, ParseException
-from pyspark.logger import PySparkLogger
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
 from weft.aggregates import AGGREGATES, EVENT_TIME, Component, components
 from weft.engine import CallLayout, FeedLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.project import CannotEvaluate, Typed, bind
-from weft.model import ACQ, Call, Expression
+from weft.model import ACQ, Call, Expression, Window
 from weft.plan import Feed, Plan
+from weft.spark.analysis import Analysis, analysis
 from weft.spark.slice import feed_slicing, filter_bit, micros
 from weft.sql import refuse
 
@@ -53,7 +50,7 @@ class Binding:
 
 def bind_plan(plan: Plan, stream: DataFrame, event_time: str) -> Binding:
     spark = stream.sparkSession
-    with _analysis(spark, stream.schema, plan) as analyse:
+    with analysis(spark, stream.schema, plan.workload[0].source) as analyse:
         time_type = dict(stream.dtypes).get(event_time) or stream.selectExpr(event_time).dtypes[0][1]
         event_micros = micros(event_time, time_type)
         native = "timestamp_ntz" if time_type == "timestamp_ntz" else "timestamp"
@@ -67,56 +64,6 @@ def bind_plan(plan: Plan, stream: DataFrame, event_time: str) -> Binding:
         return Binding(layout, tuple(feeds), event_micros, binder.key_types, binder.argument_types, binder.slots)
 
 
-class Analysis:
-    """Spark's analyser over an empty table with the stream's columns."""
-
-    def __init__(self, spark: SparkSession, source: str) -> None:
-        self._spark = spark
-        self._source = source
-
-    def query(self, acq: ACQ, text: str) -> StructType:
-        try:
-            return self._spark.sql(text).schema
-        except (AnalysisException, ParseException) as error:
-            raise refuse(acq, _first_line(error), "Correct the query; Spark itself refuses it.") from None
-
-    @property
-    def in_utc(self) -> bool:
-        return self._spark.conf.get("spark.sql.session.timeZone") in ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
-
-    def deterministic(self, expressions: Sequence[str]) -> bool:
-        """Whether the same rows always give the same values, as Spark sees it: it knows about users' functions."""
-        if not expressions:
-            return True
-        frame = self._spark.table(self._source).selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(expressions)))
-        return bool(frame._jdf.queryExecution().analyzed().deterministic())
-
-    def types(self, expressions: Sequence[str], extra: str) -> list[tuple[str, pa.DataType]]:
-        """The Spark and Arrow types of scalar expressions over the stream's columns and one more."""
-        if not expressions:
-            return []
-        table = self._spark.table(self._source).selectExpr("*", extra)
-        # An analysis at a time for as many expressions as there are: their number must not multiply it.
-        schema = table.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(expressions))).schema
-        return [(f.dataType.simpleString(), to_arrow_type(f.dataType, timezone="UTC")) for f in schema]
-
-
-@contextmanager
-def _analysis(spark: SparkSession, schema: StructType, plan: Plan) -> Iterator[Analysis]:
-    """A copy of the session, with its settings and functions: the table's name touches nobody's catalogue."""
-    source = plan.workload[0].source
-    session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
-    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)  # a refusal says it better than Spark's structured log
-    session.createDataFrame([], schema).createOrReplaceTempView(source.strip("`"))
-    try:
-        yield Analysis(session, source)
-    finally:
-        session.catalog.dropTempView(source.strip("`"))
-        logger.setLevel(level)
-
-
 class _Binder:
     """Gives physical columns to keys and arguments; feeds that need the same types use the same ones."""
 
@@ -127,11 +74,15 @@ class _Binder:
         self.key_types: dict[str, str] = {}
         self.argument_types: dict[str, str] = {}
         self.slots: dict[str, str] = {}
+        self._schemas: dict[ACQ | str, StructType] = {}
+        self._node_types: dict[ACQ | str, dict[str, pa.DataType]] = {}
 
     def feed(self, number: int, feed: Feed) -> NativeFeed:
         plan = self._plan
         queries = [plan.workload.by_name[name] for tree in feed.trees for name in plan.trees[tree].queries]
-        schemas = {q.name: self._analyse.query(q, q.spark_sql) for q in queries}
+        for query in queries:
+            if _shape(query) not in self._schemas:
+                self._schemas[_shape(query)] = self._analyse.query(query, query.spark_sql)
         self._refuse_chance(queries)
         raw = sorted({a for q in queries for call in q.calls for a in call.arguments})
         types = {a: spark for a, (spark, _) in zip(raw, self._analyse.types(raw, self._event_micros), strict=True)}
@@ -156,7 +107,7 @@ class _Binder:
             words=tuple(f"w{i}" for i in range(len({word for word, _ in bits.values()}))),
             components=kept,
             columns=columns,
-            trees=tuple(self._tree(t, kept, bits, types, schemas) for t in feed.trees),
+            trees=tuple(self._tree(t, kept, bits, types) for t in feed.trees),
         )
         return NativeFeed(
             layout,
@@ -212,12 +163,9 @@ class _Binder:
         kept: tuple[Component, ...],
         bits: Mapping[str, tuple[int, int]],
         types: Mapping[str, str],
-        schemas: Mapping[str, StructType],
     ) -> TreeLayout:
         tree = self._plan.trees[number]
-        queries = tuple(
-            self._query(self._plan.workload.by_name[name], kept, bits, types, schemas[name]) for name in tree.queries
-        )
+        queries = tuple(self._query(self._plan.workload.by_name[name], kept, bits, types) for name in tree.queries)
         used = sorted({c for q in queries for call in q.calls for c in call.components})
         return TreeLayout(number, tree.edges, tuple(used), queries)
 
@@ -227,9 +175,11 @@ class _Binder:
         kept: tuple[Component, ...],
         bits: Mapping[str, tuple[int, int]],
         types: Mapping[str, str],
-        schema: StructType,
     ) -> QueryLayout:
-        known = self._node_types(acq, schema)
+        shape = _shape(acq)
+        schema = self._schemas[shape]
+        known = self._node_types.get(shape) or self._types_of_nodes(acq, schema)
+        self._node_types[shape] = known
         place = {component: i for i, component in enumerate(kept)}
 
         def call_layout(index: int, call: Call) -> CallLayout:
@@ -257,7 +207,7 @@ class _Binder:
             ),
         )
 
-    def _node_types(self, acq: ACQ, schema: StructType) -> dict[str, pa.DataType]:
+    def _types_of_nodes(self, acq: ACQ, schema: StructType) -> dict[str, pa.DataType]:
         """The type of every node of the query's expressions, as Spark's analyser sees it."""
         roots = [o.expression for o in acq.outputs] + ([acq.having] if acq.having else [])
         nodes: dict[str, Expression] = {}
@@ -282,6 +232,15 @@ class _Binder:
         return known
 
 
+ANY_WINDOW = Window(1, 1)
+
+
+def _shape(acq: ACQ) -> ACQ | str:
+    """Equal where names and types of the answers are: all but the window, or the text where Spark names by it."""
+    named = all(output.name for output in acq.outputs)
+    return replace(acq, name="", window=ANY_WINDOW) if named else acq.spark_sql
+
+
 def _needs_zone(node: Typed) -> bool:
     """Whether an instant meets a date, a text or a time without zone somewhere: what that means depends on the zone."""
     types = [node.type, *(arg.type for arg in node.args)]
@@ -295,7 +254,3 @@ def _needs_zone(node: Typed) -> bool:
 def _label(node: Expression) -> str:
     """What tells nodes apart: leaves by what they stand for, operations by their text."""
     return f"{node.op} {node.value}" if node.op in ("call", "key") else f"{node.op} {node.sql}"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].rstrip(";")

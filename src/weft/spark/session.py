@@ -18,6 +18,8 @@ class MissingJava(WeftError):
     """Spark needs a Java runtime."""
 
 
+QUIET = Path(__file__).parent / "log4j2.properties"
+
 BATCH_SETTINGS: Mapping[str, str] = {
     # A batch's stages are known: re-planning between them would only add jobs.
     "spark.sql.adaptive.enabled": "false",
@@ -33,20 +35,22 @@ def local_session(settings: Mapping[str, str] | None = None) -> SparkSession:
     require_java()
     # PySpark reads the workers' interpreter from the environment; without it they get whatever python3 is on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    master = os.environ.get("SPARK_MASTER", "local[*]")
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # all of it is here: nobody else need reach it
     builder = (
         SparkSession.builder.appName("weft")
-        .config("spark.master", os.environ.get("SPARK_MASTER", "local[*]"))
+        .config("spark.master", master)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", str(os.cpu_count() or 2))
         .config("spark.driver.memory", "4g")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={QUIET.as_uri()}")
     )
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
+    return builder.getOrCreate()
 
 
 def require_java() -> None:
