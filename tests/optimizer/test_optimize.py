@@ -10,7 +10,7 @@ import pytest
 from exhaustive import drawn, queries, query
 
 from weft.model import Workload
-from weft.optimizer import CannotOptimize, optimize
+from weft.optimizer import STRATEGIES, CannotOptimize, optimize
 
 TWO = queries((16, 4), (10, 5))
 
@@ -28,7 +28,7 @@ def test_ten_thousand_rows_a_second_and_tri_weave_with_blocks_are_the_default() 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"strategy": "best"}, "no strategy 'best'; choose one of no_share, shared, weave_share, tri_weave"),
+        ({"strategy": "best"}, f"no strategy 'best'; choose one of {', '.join(STRATEGIES)}"),
         ({"technique": "pains"}, "no technique 'pains'; choose one of blocks, panes, flat_fat, flat_fit"),
         ({"rate": -1}, "must not be negative, got -1"),
         ({"rate": "many"}, "must be a number of rows a second, such as 10000 or 1.2, got 'many'"),

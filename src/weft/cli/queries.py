@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from weft.model import WeftError, Workload
+from weft.optimizer import STRATEGIES
 from weft.sql import parse
 
 QueryFile = Annotated[
@@ -19,7 +20,9 @@ QueryFile = Annotated[
     ),
 ]
 EventTime = Annotated[str, typer.Option(metavar="COLUMN", help="The column that windows are cut on.")]
-Strategy = Annotated[str, typer.Option(metavar="NAME", help="How queries are put into trees.")]
+Strategy = Annotated[
+    str, typer.Option(metavar="NAME", help=f"How queries are put into trees: {', '.join(STRATEGIES)}.")
+]
 
 
 class UnreadableQueries(WeftError):

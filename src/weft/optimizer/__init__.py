@@ -18,7 +18,7 @@ from typing import TypeVar
 from weft.model import ACQ, WeftError, Workload
 from weft.optimizer.cost import Cost, Statistics
 from weft.optimizer.refusal import find_refused_merge
-from weft.optimizer.strategies import STRATEGIES, Strategy
+from weft.optimizer.strategies import EXHAUSTIVE_LIMIT, STRATEGIES, Strategy, TooManyQueries
 from weft.optimizer.techniques import TECHNIQUES
 from weft.plan.check import check_plan
 from weft.plan.values import Plan
@@ -86,12 +86,14 @@ def _exact_rate(rate: Rate) -> Fraction:
 
 __all__ = [
     "DEFAULT_RATE",
+    "EXHAUSTIVE_LIMIT",
     "STRATEGIES",
     "TECHNIQUES",
     "CannotOptimize",
     "Cost",
     "Statistics",
     "Strategy",
+    "TooManyQueries",
     "find_refused_merge",
     "optimize",
 ]

@@ -50,6 +50,14 @@ class Technique:
     omega: Callable[[Load, Fraction], Fraction]
     floor: Callable[[Load, Fraction], Fraction]
     joint_floor: Callable[[float, Load, float, Load], float]
+    additive: bool = False
+    """The floor of several loads in one tree is the sum of theirs: no tree costs less than its queries do alone."""
+    together: bool = False
+    """Queries with equal edges lose nothing by sharing a tree, whatever else is in it.
+
+    Where omega is a sum that no rate changes, the one in the tree with more slices goes to the other's. Where only the
+    longest range counts, the one with the shorter range does. Its new tree stays as it was, and the old one loses.
+    """
 
 
 def _panes(load: Load, edge_rate: Fraction) -> Fraction:
@@ -126,10 +134,10 @@ def _longer_and_windows_of_the_other(floor: float, load: Load, other_floor: floa
 TECHNIQUES: Mapping[str, Technique] = {
     t.name: t
     for t in (
-        Technique("blocks", _blocks, _blocks, _longer),
-        Technique("panes", _panes, _panes, _sum),
-        Technique("flat_fat", _flat_fat, _flat_fat_floor, _sum),
-        Technique("flat_fit", _flat_fit, _flat_fit, _sum),
+        Technique("blocks", _blocks, _blocks, _longer, together=True),
+        Technique("panes", _panes, _panes, _sum, additive=True, together=True),
+        Technique("flat_fat", _flat_fat, _flat_fat_floor, _sum, additive=True),
+        Technique("flat_fit", _flat_fit, _flat_fit, _sum, additive=True, together=True),
         Technique("slick_deque_inv", _slick_deque_inv, _slick_deque_inv, _different_ranges),
         Technique("slick_deque_non_inv", _slick_deque_non_inv, _slick_deque_non_inv, _longer_and_windows_of_the_other),
     )

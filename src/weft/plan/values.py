@@ -63,6 +63,8 @@ class Plan:
     cost: Fraction
     unshared: Fraction
     """What the same queries cost with a tree each."""
+    optimal: bool = False
+    """Found by looking at all plans in which the trees of a grouping have a pass each, or all fold one slicing."""
     refused: Refusal | None = None
     seconds: float | None = None
     """Calibrated seconds of work a second of stream; None where the machine was not measured."""

@@ -33,7 +33,14 @@ def groupings(workload: Workload) -> list[list[Positioned]]:
     return list(found.values())
 
 
-def build(strategy: str, workload: Workload, statistics: Statistics, cost: Cost, sharings: Iterable[Sharing]) -> Plan:
+def build(
+    strategy: str,
+    workload: Workload,
+    statistics: Statistics,
+    cost: Cost,
+    sharings: Iterable[Sharing],
+    optimal: bool = False,
+) -> Plan:
     """Number the trees by their first query, and price the whole."""
     sharings = list(sharings)
     position = {query.name: i for i, query in enumerate(workload)}
@@ -62,4 +69,5 @@ def build(strategy: str, workload: Workload, statistics: Statistics, cost: Cost,
         feeds=tuple(feeds),
         cost=cost.plan(trees, feeds, statistics),
         unshared=sum((cost.alone(query, statistics) for query in workload), Fraction(0)),
+        optimal=optimal,
     )

@@ -1,0 +1,61 @@
+"""auto: the best plan that a bounded effort finds, never dearer than Weave Share's or TriWeave's.
+
+Few queries are solved by exhaustive search. For more, both ways to feed trees are begun with greedy merging and
+improved; the cheaper one is taken. Effort is counted, not timed, so the same workload always gives the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from weft.model import Workload
+from weft.optimizer.cost import Cost, Statistics
+from weft.optimizer.strategies.building import Positioned, Sharing, Strategy, build, groupings
+from weft.optimizer.strategies.exhaustive import cheapest_sharing, price
+from weft.optimizer.strategies.improving import Improving
+from weft.optimizer.strategies.pricing import Pricing, inseparable
+from weft.optimizer.weaving import weave
+from weft.plan.values import Plan
+
+SMALL = 11
+"""Different windows of a grouping up to which looking at all plans takes half a second at most."""
+
+EFFORT = 50_000
+"""Unions of marks that a grouping may cost for each way to feed its trees: half a second."""
+
+
+def search(small: int = SMALL, effort: int = EFFORT) -> Strategy:
+    def auto(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
+        sharings, optimal = [], True
+        for group in groupings(workload):
+            pricing = Pricing(inseparable(group, cost), cost)
+            if len(pricing.atoms) <= small:
+                sharings.append(cheapest_sharing(pricing, statistics))
+            else:
+                sharings.append(_improved(group, pricing, statistics, cost, effort))
+                optimal = False
+        return build("auto", workload, statistics, cost, sharings, optimal=optimal)
+
+    return auto
+
+
+def _improved(
+    group: Sequence[Positioned], pricing: Pricing, statistics: Statistics, cost: Cost, effort: int
+) -> Sharing:
+    rate, slices = statistics.rate, pricing.edge_rate
+
+    def improve(per_tree: Fraction) -> list[int]:
+        begin = pricing.trees_of([name for _, name in part.queries] for part in weave(group, per_tree, cost))
+        return Improving(pricing, per_tree, effort).improve(begin)
+
+    own = improve(rate)
+    # Where rows are no more than slices, a fold costs what a pass does, and the composite pass comes on top.
+    if slices < rate:
+        folded = improve(slices)
+        if rate + price(pricing, folded, slices) < price(pricing, own, rate):
+            return Sharing(tuple(map(pricing.tree, folded)), composite=True)
+    return Sharing(tuple(map(pricing.tree, own)))
+
+
+auto = search()

@@ -1,0 +1,133 @@
+"""Improving a partition into trees by small changes, within a bounded effort."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import combinations
+from random import Random
+
+from weft.optimizer.strategies.merging import merge_trees
+from weft.optimizer.strategies.pricing import Pricing, bits
+
+SEED = 1
+
+LARGEST_SPLIT = 32
+"""Atoms of a tree up to which it is worth trying to halve it: that takes their cube."""
+
+FUTILE = 30
+"""Restarts without a better plan after which another one is hardly worth its while."""
+
+
+class Improving:
+    """Moves, merges, splits and swaps while they save something; then restarts from a plan partly taken apart."""
+
+    def __init__(self, pricing: Pricing, per_tree: Fraction, effort: int) -> None:
+        self._pricing, self._per_tree = pricing, per_tree
+        self._until = pricing.spent + effort
+        self._draw = Random(SEED)
+
+    def improve(self, trees: Sequence[int]) -> list[int]:
+        """A partition that is not dearer than `trees`."""
+        best = self._descend(list(trees))
+        least, futile = self._total(best), 0
+        while futile < FUTILE and not self._done():
+            found = self._descend(self._shaken(best))
+            total = self._total(found)
+            futile += 1
+            if total < least:
+                best, least, futile = found, total, 0
+        return best
+
+    def _done(self) -> bool:
+        return self._pricing.spent >= self._until
+
+    def _cost(self, tree: int) -> Fraction:
+        return self._per_tree + self._pricing.final(tree) if tree else Fraction(0)
+
+    def _total(self, trees: Sequence[int]) -> Fraction:
+        return sum(map(self._cost, trees), Fraction(0))
+
+    def _descend(self, trees: list[int]) -> list[int]:
+        """Until none of the changes saves anything; the cheap kinds are tried out before the dear ones."""
+        kinds: tuple[Callable[[list[int]], list[int] | None], ...] = (self._move, self._merge, self._split, self._swap)
+        while not self._done():
+            changed = next((found for kind in kinds if (found := kind(trees)) is not None), None)
+            if changed is None:
+                break
+            trees = changed
+        return trees
+
+    def _move(self, trees: list[int]) -> list[int] | None:
+        """Each atom, in turn, to the tree where it costs least, or to one of its own."""
+        moved = False
+        for atom in (1 << i for i in range(len(self._pricing.atoms))):
+            if self._done():
+                break
+            home = next(i for i, tree in enumerate(trees) if tree & atom)
+            left = trees[home] ^ atom
+            saved = self._cost(trees[home]) - self._cost(left)
+            least, place = (self._cost(atom), len(trees)) if left else (saved, home)
+            for i, tree in enumerate(trees):
+                if i != home:
+                    more = self._pricing.joined(tree, atom) - self._pricing.final(tree)
+                    if more < least:
+                        least, place = more, i
+            if least < saved:
+                trees = [tree | atom if i == place else tree for i, tree in enumerate([*trees, 0])]
+                trees[home] = left
+                trees = [tree for tree in trees if tree]
+                moved = True
+        return trees if moved else None
+
+    def _merge(self, trees: list[int]) -> list[int] | None:
+        merged, _ = merge_trees(self._pricing, trees, self._per_tree)
+        return merged if len(merged) < len(trees) else None
+
+    def _split(self, trees: list[int]) -> list[int] | None:
+        for tree in trees:
+            if self._done():
+                break
+            part = self._best_part(tree)
+            if part:
+                return [*(other for other in trees if other != tree), part, tree ^ part]
+        return None
+
+    def _best_part(self, tree: int) -> int:
+        """Take atoms out one by one, each time the one that is best gone; the part that saves most on the way, or 0."""
+        if not 2 < tree.bit_count() <= LARGEST_SPLIT:
+            return 0  # of two atoms, a move tells
+        least, best, part = self._cost(tree), 0, 0
+        for _ in range(tree.bit_count() - 1):
+            options = [(self._cost(part | 1 << i) + self._cost(tree ^ (part | 1 << i)), i) for i in bits(tree ^ part)]
+            total, atom = min(options)
+            part |= 1 << atom
+            if total < least:
+                least, best = total, part
+        return best
+
+    def _swap(self, trees: list[int]) -> list[int] | None:
+        for one, other in combinations(trees, 2):
+            before = self._cost(one) + self._cost(other)
+            for i in bits(one):
+                if self._done():
+                    return None
+                for j in bits(other):
+                    both = 1 << i | 1 << j
+                    if self._cost(one ^ both) + self._cost(other ^ both) < before:
+                        return [*(t for t in trees if t not in (one, other)), one ^ both, other ^ both]
+        return None
+
+    def _shaken(self, trees: Sequence[int]) -> list[int]:
+        """Some atoms, mostly of two trees, begin anew, and merge as greedily as at first."""
+        chosen = self._draw.sample(range(len(trees)), min(2, len(trees)))
+        loose = 0
+        for i in range(len(self._pricing.atoms)):
+            near = any(trees[t] >> i & 1 for t in chosen)
+            if self._draw.random() < (0.5 if near else 0.05):
+                loose |= 1 << i
+        kept = [tree & ~loose for tree in trees if tree & ~loose]
+        fresh = [1 << i for i in bits(loose)]
+        changed = {*fresh, *kept} - set(trees)
+        merged, _ = merge_trees(self._pricing, [*kept, *fresh], self._per_tree, changed)
+        return merged

@@ -1,0 +1,171 @@
+"""What a tree costs, exactly and quickly: the currency of the searches that try many trees.
+
+A tree is a set of atoms, as the bits of a whole number. An atom is what never has to be taken apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+from weft.model import ACQ, Edges
+from weft.optimizer.cost import Cost
+from weft.optimizer.edge_counting import edge_rate
+from weft.optimizer.strategies.building import Positioned
+from weft.optimizer.techniques import Load
+from weft.plan.values import Tree
+
+LONGEST_MARKS = 1 << 15
+"""Granules of a composite slide up to which a bit each is cheaper than unions of classes: a microsecond a union."""
+
+REMEMBERED = 1 << 14
+"""Trees whose marks and loads are kept, 64 MiB at most; then all are forgotten. Searches come back to few of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Several atoms together: their edges, marked or as classes, and what they ask of a technique."""
+
+    marks: int
+    edges: Edges | None
+    load: Load
+    final: Fraction
+
+
+class Pricing:
+    """Final costs of the trees of one grouping.
+
+    `spent` is the work done so far: one for two sets of marks put together, and where edges are classes, which take
+    much longer to count, the square of their number.
+    """
+
+    def __init__(self, atoms: Sequence[Sequence[Positioned]], cost: Cost) -> None:
+        self.atoms = [tuple(atom) for atom in atoms]
+        self.all = (1 << len(self.atoms)) - 1
+        self.spent = 0
+        self._cost = cost
+        windows = [q.window for atom in self.atoms for _, q in atom]
+        self._granule, self._origin = Edges.of(windows).granule
+        # Of all slides: a window's own edges may repeat less often than those of all windows together.
+        period = lcm(*(window.slide for window in windows))
+        self._period = period // self._granule
+        self._seconds = Fraction(period, 1_000_000)
+        self._sums = [self._atom(atom) for atom in self.atoms]
+        self._known: dict[int, Sum] = {}
+
+    @property
+    def edge_rate(self) -> Fraction:
+        """Slices a second where every edge of the grouping cuts one."""
+        return edge_rate(Edges.of(q.window for atom in self.atoms for _, q in atom))
+
+    def final(self, tree: int) -> Fraction:
+        """Final operations a second."""
+        return self._sum(tree).final
+
+    def joined(self, left: int, right: int) -> Fraction:
+        """The same for two disjoint trees as one, from what is known of the two."""
+        whole = left | right
+        if whole not in self._known:
+            self._remember(whole, self._join(self._sum(left), self._sum(right)))
+        return self._known[whole].final
+
+    def tree(self, tree: int) -> Tree:
+        return self._cost.tree(self.queries(tree))
+
+    def queries(self, tree: int) -> list[ACQ]:
+        """In the order of the workload."""
+        return [q for _, q in sorted((p for i in bits(tree) for p in self.atoms[i]), key=lambda p: p[0])]
+
+    def trees_of(self, names: Iterable[Sequence[str]]) -> list[int]:
+        """Trees by the names of their queries; no atom may lie in two of them."""
+        atom_of = {q.name: i for i, atom in enumerate(self.atoms) for _, q in atom}
+        return [sum(1 << i for i in {atom_of[name] for name in tree}) for tree in names]
+
+    def _sum(self, tree: int) -> Sum:
+        if tree & (tree - 1) == 0:
+            return self._sums[tree.bit_length() - 1]
+        if tree not in self._known:
+            found: Sum | None = None
+            for i in bits(tree):
+                found = self._sums[i] if found is None else self._join(found, self._sums[i])
+            assert found is not None
+            self._remember(tree, found)
+        return self._known[tree]
+
+    def _remember(self, tree: int, found: Sum) -> None:
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        self._known[tree] = found
+
+    def _atom(self, atom: Sequence[Positioned]) -> Sum:
+        edges, load = Edges.of(q.window for _, q in atom), Load.of(q.window for _, q in atom)
+        if self._period > LONGEST_MARKS:
+            return self._priced(0, edges, load)
+        marks = 0
+        for slide, shift in edges.classes:
+            first = (shift - self._origin) % slide // self._granule
+            marks |= _comb(slide // self._granule, self._period) << first
+        return self._priced(marks, None, load)
+
+    def _join(self, left: Sum, right: Sum) -> Sum:
+        if left.edges is None or right.edges is None:
+            self.spent += 1
+            return self._priced(left.marks | right.marks, None, left.load | right.load)
+        edges = left.edges | right.edges
+        self.spent += len(edges.classes) ** 2
+        return self._priced(0, edges, left.load | right.load)
+
+    def _priced(self, marks: int, edges: Edges | None, load: Load) -> Sum:
+        rate = marks.bit_count() / self._seconds if edges is None else edge_rate(edges)
+        return Sum(marks, edges, load, rate * self._cost.technique.omega(load, rate))
+
+
+def bits(tree: int) -> Iterator[int]:
+    """
+    >>> list(bits(0b10110))
+    [1, 2, 4]
+    """
+    while tree:
+        lowest = tree & -tree
+        yield lowest.bit_length() - 1
+        tree ^= lowest
+
+
+def _comb(step: int, period: int) -> int:
+    """A mark at every multiple of `step` below `period`, which is a multiple of it too.
+
+    >>> f"{_comb(3, 12):b}"
+    '1001001001'
+    """
+    comb, length = 1, step
+    while length < period:
+        comb |= comb << length
+        length *= 2
+    return comb & (1 << period) - 1
+
+
+def singles(group: Sequence[Positioned]) -> list[list[Positioned]]:
+    """Each query an atom."""
+    return [[query] for query in group]
+
+
+def inseparable(group: Sequence[Positioned], cost: Cost) -> list[list[Positioned]]:
+    """Queries of which some cheapest plan keeps all in one tree are one atom."""
+    if not cost.technique.together:
+        return singles(group)
+    found: dict[Edges, list[Positioned]] = {}
+    for position, query in group:
+        found.setdefault(Edges.of([query.window]), []).append((position, query))
+    return list(found.values())
+
+
+def whole_numbers(amounts: Sequence[Fraction]) -> list[int]:
+    """The same amounts in a unit that divides all of them: sums and comparisons stay exact, and get cheap.
+
+    >>> whole_numbers([Fraction(1, 2), Fraction(2, 3)])
+    [3, 4]
+    """
+    unit = lcm(*(amount.denominator for amount in amounts))
+    return [amount.numerator * (unit // amount.denominator) for amount in amounts]
