@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weft.model import ACQ, WeftError, Window, Workload
 
 if TYPE_CHECKING:
+    from weft.aggregates import register
     from weft.api import optimize
     from weft.plan import Plan
     from weft.spark import Job, Run, weave
@@ -24,6 +25,7 @@ _LATER = {
     "Run": "weft.spark",
     "optimize": "weft.api",
     "parse": "weft.sql",
+    "register": "weft.aggregates",
     "weave": "weft.spark",
 }
 
@@ -48,5 +50,6 @@ __all__ = [
     "__version__",
     "optimize",
     "parse",
+    "register",
     "weave",
 ]

@@ -2,5 +2,17 @@
 
 from weft.aggregates.component import KINDS, Algebra, Component
 from weft.aggregates.registry import AGGREGATES, EVENT_TIME, Aggregate, components
+from weft.aggregates.user import USERS, UserAggregate, register
 
-__all__ = ["AGGREGATES", "EVENT_TIME", "KINDS", "Aggregate", "Algebra", "Component", "components"]
+__all__ = [
+    "AGGREGATES",
+    "EVENT_TIME",
+    "KINDS",
+    "USERS",
+    "Aggregate",
+    "Algebra",
+    "Component",
+    "UserAggregate",
+    "components",
+    "register",
+]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Flag, auto
 
@@ -32,7 +31,7 @@ class Kind:
 
 _VARIANCE = ("count({0})", "avg({0})", "var_pop({0})")
 
-KINDS: Mapping[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "rows": Kind(("count(1)",), FOLD | Algebra.INVERTIBLE),
     "count": Kind(("count({0})",), FOLD | Algebra.INVERTIBLE),
     "sum": Kind(("sum({0})",), FOLD | Algebra.INVERTIBLE),

@@ -24,7 +24,7 @@ class Aggregate:
     arity: tuple[int, int] = (1, 1)
 
 
-def _guarded(call: Call, argument: str) -> str:
+def guarded(call: Call, argument: str) -> str:
     """`FILTER (WHERE c)` as an argument that is NULL where c does not hold: all of them skip NULL."""
     return argument if call.condition is None else f"(CASE WHEN {call.condition} THEN {argument} END)"
 
@@ -33,28 +33,28 @@ def _count(call: Call, types: Types) -> tuple[Component, ...]:
     if call.condition is None and not call.arguments:
         return (Component("rows"),)
     if len(call.arguments) <= 1:
-        return (Component("count", (_guarded(call, *(call.arguments or ("1",))),)),)
+        return (Component("count", (guarded(call, *(call.arguments or ("1",))),)),)
     every = " AND ".join(f"({a}) IS NOT NULL" for a in call.arguments)
-    return (Component("count", (_guarded(call, f"(CASE WHEN {every} THEN 1 END)"),)),)
+    return (Component("count", (guarded(call, f"(CASE WHEN {every} THEN 1 END)"),)),)
 
 
 def _count_if(call: Call, types: Types) -> tuple[Component, ...]:
-    return (Component("count", (_guarded(call, f"(CASE WHEN {call.arguments[0]} THEN 1 END)"),)),)
+    return (Component("count", (guarded(call, f"(CASE WHEN {call.arguments[0]} THEN 1 END)"),)),)
 
 
 def _one(kind: str) -> Callable[[Call, Types], tuple[Component, ...]]:
-    return lambda call, types: (Component(kind, (_guarded(call, call.arguments[0]),)),)
+    return lambda call, types: (Component(kind, (guarded(call, call.arguments[0]),)),)
 
 
 def _avg(call: Call, types: Types) -> tuple[Component, ...]:
     """The sum and count that `sum` and `count` keep; only a sum of bigints may overflow where Spark's mean does not."""
-    argument = _guarded(call, call.arguments[0])
+    argument = guarded(call, call.arguments[0])
     total = f"CAST({argument} AS DOUBLE)" if types.get(call.arguments[0]) in ("bigint", "string") else argument
     return (Component("sum", (total,)), Component("count", (argument,)))
 
 
 def _by(kind: str) -> Callable[[Call, Types], tuple[Component, ...]]:
-    return lambda call, types: (Component(kind, (call.arguments[0], _guarded(call, call.arguments[1]))),)
+    return lambda call, types: (Component(kind, (call.arguments[0], guarded(call, call.arguments[1]))),)
 
 
 def _in_time(kind: str) -> Callable[[Call, Types], tuple[Component, ...]]:
@@ -63,23 +63,23 @@ def _in_time(kind: str) -> Callable[[Call, Types], tuple[Component, ...]]:
     def components(call: Call, types: Types) -> tuple[Component, ...]:
         value = call.arguments[0]
         order = f"(CASE WHEN ({value}) IS NOT NULL THEN {EVENT_TIME} END)" if call.ignore_nulls else EVENT_TIME
-        return (Component(kind, (value, _guarded(call, order))),)
+        return (Component(kind, (value, guarded(call, order))),)
 
     return components
 
 
 def _moments(order: int) -> Callable[[Call, Types], tuple[Component, ...]]:
     return lambda call, types: (
-        Component(f"moments_{order}", (f"CAST({_guarded(call, call.arguments[0])} AS DOUBLE)",)),
+        Component(f"moments_{order}", (f"CAST({guarded(call, call.arguments[0])} AS DOUBLE)",)),
     )
 
 
 def _comoments(call: Call, types: Types) -> tuple[Component, ...]:
-    return (Component("comoments", tuple(f"CAST({_guarded(call, a)} AS DOUBLE)" for a in call.arguments)),)
+    return (Component("comoments", tuple(f"CAST({guarded(call, a)} AS DOUBLE)" for a in call.arguments)),)
 
 
-AGGREGATES: Mapping[str, Aggregate] = {
-    "count": Aggregate(_count, "value", (0, 99)),
+AGGREGATES: dict[str, Aggregate] = {
+    "count": Aggregate(_count, "value", (1, 999)),
     "count_if": Aggregate(_count_if, "value"),
     "sum": Aggregate(_one("sum"), "value"),
     "avg": Aggregate(_avg, "mean"),
@@ -92,8 +92,8 @@ AGGREGATES: Mapping[str, Aggregate] = {
     "bit_xor": Aggregate(_one("bit_xor"), "value"),
     "max_by": Aggregate(_by("max_by"), "chosen", (2, 2)),
     "min_by": Aggregate(_by("min_by"), "chosen", (2, 2)),
-    "first": Aggregate(_in_time("min_by"), "chosen"),
-    "last": Aggregate(_in_time("max_by"), "chosen"),
+    "first": Aggregate(_in_time("min_by"), "chosen", (1, 2)),
+    "last": Aggregate(_in_time("max_by"), "chosen", (1, 2)),
     "var_pop": Aggregate(_moments(2), "var_pop"),
     "var_samp": Aggregate(_moments(2), "var_samp"),
     "stddev_pop": Aggregate(_moments(2), "stddev_pop"),
@@ -104,6 +104,9 @@ AGGREGATES: Mapping[str, Aggregate] = {
     "covar_samp": Aggregate(_comoments, "covar_samp", (2, 2)),
     "corr": Aggregate(_comoments, "corr", (2, 2)),
 }
+
+BUILT_IN = frozenset(AGGREGATES)
+"""What users' own aggregates cannot be named."""
 
 
 def components(calls: Sequence[Call], types: Types) -> tuple[Component, ...]:

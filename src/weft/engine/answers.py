@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from weft.engine.groups import GroupIndex
 from weft.engine.layout import CallLayout, FilterBit, Layout, QueryLayout, TreeLayout
-from weft.engine.lower import LOWER
+from weft.engine.lower import lower
 from weft.engine.partials import Partials
 from weft.engine.project import Columns, Typed, evaluate
 from weft.engine.ranges import Longs, Ranges
@@ -116,7 +116,7 @@ class View:
         key = (call.lower, call.components)
         if key not in due.lowered:
             parts = [self.combined(c, kind, due) for c, kind in zip(call.components, call.kinds, strict=True)]
-            answer = LOWER[call.lower](parts, call.type)
+            answer = lower(call.lower, parts, call.type)
             due.lowered[key] = answer if answer.type == call.type else answer.cast(call.type)
         return due.lowered[key]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from weft.aggregates import Component
+from weft.aggregates import Component, UserAggregate
 from weft.engine.project import Typed
 from weft.model import Edges, Window
 
@@ -65,6 +66,8 @@ class Layout:
     ansi: bool
     time_type: pa.DataType
     """The type of window starts and ends: with the session's time zone, or without any."""
+    users: Mapping[str, type[UserAggregate]] = field(default_factory=dict)
+    """The aggregates that the driver's users defined, for executors to know them too."""
 
     @property
     def queries(self) -> tuple[QueryLayout, ...]:

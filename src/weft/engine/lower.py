@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from weft.aggregates import USERS
 from weft.engine.project.decimals import divide_decimal
 
 Floats = npt.NDArray[np.float64]
@@ -47,11 +48,23 @@ def mean(parts: Parts, type_: pa.DataType) -> pa.Array:
 def _from_moments(formula: Formula) -> Lower:
     """`formula` gets the count and what follows it, and says where the answer is NULL."""
 
-    def lower(parts: Parts, type_: pa.DataType) -> pa.Array:
+    def answer(parts: Parts, type_: pa.DataType) -> pa.Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             return _nullable(*formula(*(_floats(column) for column in parts[0])))
 
-    return lower
+    return answer
+
+
+def lower(name: str, parts: Parts, type_: pa.DataType) -> pa.Array:
+    """The answer of the aggregate that is read by this name."""
+    return _user(name, parts) if name in USERS else LOWER[name](parts, type_)
+
+
+def _user(name: str, parts: Parts) -> pa.Array:
+    """A user's NaN is NULL, for there is nothing else to say it with."""
+    with np.errstate(all="ignore"):
+        answers = np.asarray(USERS[name].lower(*map(_floats, parts[0])), np.float64)
+    return _nullable(answers, np.isnan(answers))
 
 
 LOWER: Mapping[str, Lower] = {

@@ -14,8 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weft.aggregates import USERS
 from weft.engine.project.decimals import from_limb_sums, limbs
 from weft.kernels import BLOCKS, NO_VALUE, plain, prefix_answers, prefix_sums
+from weft.kernels.techniques.user import user_blocks
 from weft.model import WeftError
 
 Longs = npt.NDArray[np.int64]
@@ -45,7 +47,7 @@ class Ranges(ABC):
             return Choices(columns, greatest=kind.startswith("max"))
         if kind.startswith("bit_"):
             return Bits(columns, kind)
-        return Moments(columns, kind)
+        return Rows(columns, kind)
 
     @abstractmethod
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
@@ -161,12 +163,12 @@ class Bits(Ranges):
         return (pa.array(out, mask=self.null(lo, hi)).cast(self.columns[0].type),)
 
 
-class Moments(Ranges):
-    """Counts, means and central moments of one or two columns, never NULL: a count of 0 is the identity."""
+class Rows(Ranges):
+    """Several numbers that combine together, never NULL: moments and comoments, and what users define."""
 
     def __init__(self, columns: tuple[pa.Array, ...], kind: str) -> None:
         super().__init__(columns)
-        self._blocks = BLOCKS[kind]
+        self._blocks = user_blocks(USERS[kind]) if kind in USERS else BLOCKS[kind]
 
     @cached_property
     def _tables(self) -> Any:
@@ -183,7 +185,11 @@ def absorb(kind: str, columns: tuple[pa.Array, ...]) -> tuple[pa.Array, ...]:
     """What Spark's native aggregates say of a slice, as a partial that combines.
 
     Variance, skewness and kurtosis are NULL or undefined where there is too little to see; the moments are then 0.
+    What a user's aggregate lifts to NULL is its identity.
     """
+    if kind in USERS:
+        filled = zip(columns, USERS[kind].identity, strict=True)
+        return tuple(pc.fill_null(c.cast(pa.float64()), float(identity)) for c, identity in filled)
     if not (kind.startswith("moments") or kind == "comoments"):
         return columns
     raw = [_numpy(pc.fill_null(c.cast(pa.float64()), 0.0)) for c in columns]

@@ -6,15 +6,17 @@ and types of the answers are the ones it gives. Queries that differ only in thei
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
-from weft.aggregates import AGGREGATES, EVENT_TIME, Component, components
+from weft.aggregates import AGGREGATES, EVENT_TIME, USERS, Component, UserAggregate, components
 from weft.engine import CallLayout, FeedLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.project import CannotEvaluate, Typed, bind
 from weft.model import ACQ, Call, Expression, Window
@@ -57,6 +59,7 @@ def bind_plan(plan: Plan, stream: DataFrame, event_time: str) -> Binding:
         binder = _Binder(plan, analyse, f"{event_micros} AS {EVENT_TIME}")
         feeds = [binder.feed(number, feed) for number, feed in enumerate(plan.feeds)]
         layout = Layout(
+            users=_users(plan),
             feeds=tuple(f.layout for f in feeds),
             ansi=spark.conf.get("spark.sql.ansi.enabled") == "true",
             time_type=pa.timestamp("us", None if native == "timestamp_ntz" else "UTC"),
@@ -230,6 +233,15 @@ class _Binder:
                 {label: to_arrow_type(f.dataType, timezone="UTC") for label, f in zip(missing, analysed, strict=True)}
             )
         return known
+
+
+def _users(plan: Plan) -> dict[str, type[UserAggregate]]:
+    """The users' own aggregates that the plan calls; executors need not be able to import them."""
+    called = {call.function for acq in plan.workload for call in acq.calls}
+    users = {name: USERS[name] for name in sorted(called & USERS.keys())}
+    for definition in users.values():
+        cloudpickle.register_pickle_by_value(sys.modules[definition.__module__])
+    return users
 
 
 ANY_WINDOW = Window(1, 1)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
+from weft.aggregates import USERS
 from weft.engine import Layout, State, Step, advance, to_table
 from weft.engine.advance import first_open
 from weft.spark.checkpoint import Checkpoint, Segment
@@ -41,6 +42,7 @@ class BucketTask:
         assert context is not None
         bucket = context.partitionId()
         clock = _Clock()
+        USERS.update(self.layout.users)
         received = list(batches)
         clock.lap("receive")
         segments = self.segments.get(str(bucket), ())

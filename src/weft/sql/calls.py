@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from weft.aggregates import AGGREGATES
 from weft.model import Call
 from weft.sql.canonical import bare, canonical
 from weft.sql.filters import filter_text
-from weft.sql.functions import AGGREGATES, ARITY
+from weft.sql.functions import aggregate_named
 from weft.sql.refuse import Source
 from weft.sql.syntax import Node
 
 
 def is_aggregate(node: Node) -> bool:
-    return node.kind in ("call", "opaque") and node.name in AGGREGATES
+    return node.kind in ("call", "opaque") and aggregate_named(node.name) is not None
 
 
 def read_call(source: Source, node: Node) -> Call:
     """The call that a node of the tree is; DISTINCT, nesting and the like were refused before."""
-    function, args = AGGREGATES[node.name], node.args
-    least, most = ARITY.get(function, (1, 1 if function != "count" else 999))
+    function, args = aggregate_named(node.name) or node.name, node.args
+    least, most = AGGREGATES[function].arity
     if node.kind == "opaque" or not least <= len(args) <= most:
         count = f"{least} argument{'s' * (least > 1)}" if least == most else f"{least} or {most} arguments"
         reason = f"{node.name} takes {'an expression' if node.kind == 'opaque' or function == 'count' else count}."

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from weft.aggregates import AGGREGATES
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_SERVED = _words(
-    """count count_if sum avg min max stddev_samp stddev_pop var_samp var_pop bool_and bool_or bit_and bit_or bit_xor
-    max_by min_by first last corr covar_samp covar_pop skewness kurtosis"""
-)
-
-AGGREGATES = {name: name for name in sorted(_SERVED)} | {
+ALIASES = {
     "mean": "avg",
     "std": "stddev_samp",
     "stddev": "stddev_samp",
@@ -24,12 +21,14 @@ AGGREGATES = {name: name for name in sorted(_SERVED)} | {
     "any_value": "first",
     "last_value": "last",
 }
-"""Aggregates that weft serves: the name that a user writes, and the name of the call."""
+"""Other names that Spark has for aggregates."""
 
-ARITY = dict.fromkeys(("max_by", "min_by", "corr", "covar_samp", "covar_pop"), (2, 2)) | dict.fromkeys(
-    ("first", "last"), (1, 2)
-)
-"""Least and most arguments, where it is not one; `count` takes any number."""
+
+def aggregate_named(name: str) -> str | None:
+    """The aggregate that weft serves under the name that a user writes, if there is one."""
+    name = ALIASES.get(name, name)
+    return name if name in AGGREGATES else None
+
 
 KEEPS_ROWS = _words("collect_list array_agg listagg string_agg")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from weft.aggregates import AGGREGATES
 from weft.sql.canonical import KEYWORDS, canonical
 from weft.sql.functions import (
-    AGGREGATES,
     BARE_NONDETERMINISTIC,
     BLIND_TO_REPEATS,
     GENERATORS,
@@ -12,11 +12,10 @@ from weft.sql.functions import (
     NONDETERMINISTIC,
     OTHER_AGGREGATES,
     RANKINGS,
+    aggregate_named,
 )
 from weft.sql.refuse import Source
 from weft.sql.tokens import Token, Tokens, closing, is_call
-
-SUPPORTED = ", ".join(sorted(set(AGGREGATES.values())))
 
 
 def screen(source: Source, tokens: Tokens, *, aggregates: str | None = None) -> None:
@@ -48,7 +47,7 @@ def _screen_call(source: Source, tokens: Tokens, i: int, aggregates: str | None)
         raise source.refuse(
             start, stop, f"{text} is computed over the rows around each row, which partial results do not have.",
             f"Use {name}() without OVER if a value for the whole window will do, or run this query outside weft."
-            if name in AGGREGATES else "Run this query outside weft, or apply it to the answers.",
+            if aggregate_named(name) else "Run this query outside weft, or apply it to the answers.",
         )  # fmt: skip
     if name in NONDETERMINISTIC or (name == "unix_timestamp" and end == i + 2):
         raise _varies(source, start, stop, text)
@@ -58,7 +57,7 @@ def _screen_call(source: Source, tokens: Tokens, i: int, aggregates: str | None)
     if name == "session_window":
         reason = "a session's edges depend on the data, so no two queries can share slices of it."
         raise source.refuse(start, stop, reason, "Use window(ts, '10 minutes'), or run this query outside weft.")
-    if name in OTHER_AGGREGATES or name in AGGREGATES:
+    if name in OTHER_AGGREGATES or aggregate_named(name):
         _screen_aggregate(source, tokens, i, end, aggregates)
 
 
@@ -78,13 +77,13 @@ def _screen_aggregate(source: Source, tokens: Tokens, i: int, end: int, aggregat
             "Use first, last, min, max, min_by or max_by, or run this query outside weft.",
         )  # fmt: skip
     if name in OTHER_AGGREGATES:
-        way_out = f"Use one of {SUPPORTED}, or run this query outside weft."
+        way_out = f"Use one of {', '.join(sorted(AGGREGATES))}, or run this query outside weft."
         raise source.refuse(start, stop, f"weft does not compute {name}.", way_out)
     inside = tokens[i + 2 : end]
     if inside and inside[0].upper == "DISTINCT":
         way_out = (
             f"Leave DISTINCT out: it changes nothing for {name}."
-            if AGGREGATES[name] in BLIND_TO_REPEATS
+            if aggregate_named(name) in BLIND_TO_REPEATS
             else f"Use {name} without DISTINCT, or run this query outside weft."
         )
         reason = f"{text} has to remember every value that a window holds."
