@@ -10,6 +10,9 @@ read-only array, such as a view of Arrow memory, is another type to the compiler
     fill_windows(..., starts, group_out, k_out, lo_out, hi_out)
     tables = BLOCKS["float_sum"].build(values[order], longest)
     BLOCKS["float_sum"].answer(tables, lo_out, hi_out, out)
+
+`technique(name, operator)` is any other technique in the same shape, and those of the papers also take one partial at
+a time: see `Technique` and `Steps`.
 """
 
 from __future__ import annotations
@@ -21,18 +24,27 @@ from numpy.typing import DTypeLike, NDArray
 
 from weft.kernels.order import floor_edges, group_offsets, merge_order, sort_order
 from weft.kernels.techniques.blocks import BLOCKS
-from weft.kernels.techniques.combine import NO_VALUE
+from weft.kernels.techniques.combine import NO_VALUE, OPERATORS, Operator
 from weft.kernels.techniques.panes import PANES
 from weft.kernels.techniques.prefix import prefix_answers, prefix_sums
-from weft.kernels.techniques.technique import Tables, Technique
+from weft.kernels.techniques.registry import TECHNIQUES, ImpossiblePair, Recipe, technique
+from weft.kernels.techniques.technique import State, Steps, Tables, Technique, compiled
 from weft.kernels.windows import count_windows, fill_windows
 
 __all__ = [
     "BLOCKS",
     "NO_VALUE",
+    "OPERATORS",
     "PANES",
+    "TECHNIQUES",
+    "ImpossiblePair",
+    "Operator",
+    "Recipe",
+    "State",
+    "Steps",
     "Tables",
     "Technique",
+    "compiled",
     "count_windows",
     "fill_windows",
     "floor_edges",
@@ -42,6 +54,7 @@ __all__ = [
     "prefix_answers",
     "prefix_sums",
     "sort_order",
+    "technique",
 ]
 
 

@@ -4,41 +4,62 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numba import njit
-from numpy.typing import NDArray
+from numba.extending import register_jitable
 
 from weft.kernels.techniques.combine import OPERATORS, Column, Operator
-from weft.kernels.techniques.technique import Tables, Technique
+from weft.kernels.techniques.sliding import Slider, leave_only, sliding
+from weft.kernels.techniques.technique import BEGIN, END, SLOTS, Longs, Technique, compiled
 
 
-def build_panes(values: Column, longest: int) -> Tables:
+@register_jitable
+def enter(state: Any) -> None:
+    state[1][END] += 1
+
+
+def no_tables(values: Column, longest: int) -> tuple[Column, ...]:
     """The partials themselves are the table."""
-    return (values,)
+    return ()
 
 
 def panes(operator: Operator) -> Technique:
-    """Panes for one operator."""
+    """Panes for one operator.
+
+    requires  an associative operator
+    cost      n - 1 operations an answer
+    space     n
+    source    dissertation, 2.3.2; Li et al. 2005
+    """
     lift, combine, store, lower = operator.lift, operator.combine, operator.store, operator.lower
     edition = operator.edition
 
-    @njit(cache=True, nogil=True)
-    def answer_panes(tables: Any, lo: NDArray[np.int64], hi: NDArray[np.int64], out: Column) -> None:
+    @register_jitable
+    def since(state: Any, first: int) -> Any:
+        values, marks = state
+        element = lift(values, first & marks[SLOTS])
+        for p in range(first + 1, marks[END]):
+            element = combine(values, element, lift(values, p & marks[SLOTS]))
+        return element
+
+    @register_jitable
+    def whole(state: Any) -> Any:
+        return since(state, state[1][BEGIN])
+
+    def answer_panes(tables: Any, lo: Longs, hi: Longs, out: Column) -> None:
         """Write the aggregate of partials `lo[i]:hi[i]` to `out[i]`.
 
-        requires  lo < hi, within the partials
+        requires  lo < hi, within the partials; in any order
         cost      O(hi - lo) an answer
         space     none
         """
         _ = edition
-        (values,) = tables
+        values = tables[0]
         for i in range(len(lo)):
             element = lift(values, lo[i])
             for p in range(lo[i] + 1, hi[i]):
                 element = combine(values, element, lift(values, p))
             store(out, i, lower(values, element))
 
-    return Technique(build_panes, answer_panes)
+    return sliding(operator, Slider(no_tables, enter, leave_only, whole, since), answer_panes)
 
 
-PANES = {name: panes(operator) for name, operator in OPERATORS.items()}
+PANES = {name: compiled(panes(operator)) for name, operator in OPERATORS.items()}

@@ -1,0 +1,101 @@
+"""DABA: two stacks that are turned over a little at every step, so that no step is long.
+
+    BEGIN     LEFT      RIGHT     ALIGNED   BACK      END
+    |---------|---------|---------|---------|---------|
+    to BACK   to RIGHT  from      to BACK   from         what each aggregate spans, from or to its own partial
+                        RIGHT               BACK
+
+LEFT..RIGHT and RIGHT..ALIGNED are equally long, and together with ALIGNED..BACK one shorter than what BEGIN..BACK has
+more than BACK..END; or all of them are empty. So BEGIN is always behind LEFT, and its aggregate reaches to BACK.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from weft.kernels.techniques.combine import Column, Operator
+from weft.kernels.techniques.sliding import Slider, ring_size, sliding
+from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Technique
+
+LEFT, RIGHT, ALIGNED, BACK = OWN + 1, OWN + 2, OWN + 3, OWN + 4
+
+
+def aggregates(values: Column, longest: int) -> tuple[Column, ...]:
+    return (np.zeros((ring_size(longest), *values.shape[1:]), values.dtype),)
+
+
+def daba(operator: Operator) -> Technique:
+    """DABA for one operator.
+
+    requires  an associative operator
+    cost      5 operations a slide, amortised; never more than 8
+    space     2n
+    source    dissertation, 2.3.2; Tangwongsan, Hirzel and Schneider 2017
+    """
+    lift, combine, load, store = operator.lift, operator.combine, operator.load, operator.store
+
+    @register_jitable
+    def shrink(state: Any) -> None:
+        """One partial joins BEGIN..LEFT, one ALIGNED..BACK: three operations."""
+        values, marks, table = state
+        wrap = marks[WRAP]
+        left, aligned = marks[LEFT], marks[ALIGNED]
+        element = load(table, left & wrap)
+        if marks[RIGHT] < aligned:
+            element = combine(values, element, load(table, (aligned - 1) & wrap))
+        newest = lift(values, (aligned - 1) & marks[SLOTS])
+        if aligned < marks[BACK]:
+            rest = load(table, aligned & wrap)
+            element = combine(values, element, rest)
+            newest = combine(values, newest, rest)
+        store(table, left & wrap, element)
+        store(table, (aligned - 1) & wrap, newest)
+        marks[LEFT] = left + 1
+        marks[ALIGNED] = aligned - 1
+
+    @register_jitable
+    def fix_up(state: Any) -> None:
+        marks = state[1]
+        if marks[BEGIN] == marks[BACK]:
+            marks[LEFT] = marks[RIGHT] = marks[ALIGNED] = marks[BACK] = marks[END]
+            return
+        if marks[LEFT] == marks[BACK]:
+            marks[LEFT], marks[RIGHT] = marks[BEGIN], marks[BACK]
+            marks[ALIGNED] = marks[BACK] = marks[END]
+        if marks[LEFT] == marks[RIGHT]:
+            marks[LEFT] += 1
+            marks[RIGHT] += 1
+            marks[ALIGNED] += 1
+        else:
+            shrink(state)
+
+    @register_jitable
+    def enter(state: Any) -> None:
+        values, marks, table = state
+        end = marks[END]
+        if marks[BEGIN] == end:
+            marks[BACK] = end
+        element = lift(values, end & marks[SLOTS])
+        if marks[BACK] < end:
+            element = combine(values, load(table, (end - 1) & marks[WRAP]), element)
+        store(table, end & marks[WRAP], element)
+        marks[END] = end + 1
+        fix_up(state)
+
+    @register_jitable
+    def leave(state: Any) -> None:
+        state[1][BEGIN] += 1
+        fix_up(state)
+
+    @register_jitable
+    def whole(state: Any) -> Any:
+        values, marks, table = state
+        element = load(table, marks[BEGIN] & marks[WRAP])
+        if marks[BACK] < marks[END]:
+            element = combine(values, element, load(table, (marks[END] - 1) & marks[WRAP]))
+        return element
+
+    return sliding(operator, Slider(aggregates, enter, leave, whole))

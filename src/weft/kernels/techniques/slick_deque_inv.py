@@ -1,0 +1,112 @@
+"""SlickDeque(Inv): Panes(Inv) with a running aggregate for each range.
+
+The whole window is kept up at every step. The other ranges follow when they are asked, all in one pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from weft.kernels.techniques.combine import Column, Operator
+from weft.kernels.techniques.panes_inv import subtract_on_evict
+from weft.kernels.techniques.sliding import Slider, ring_size, sliding
+from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, Technique
+
+SEEN, RANGES = OWN + 1, OWN + 2
+"""Marks: the running aggregates of `RANGES` ranges hold the partials before SEEN."""
+
+
+def running_tables(values: Column, longest: int) -> tuple[Column, ...]:
+    """Running aggregates, one a range, and where each begins. There are no more different ranges than partials."""
+    size = ring_size(longest)
+    return np.zeros((size, *values.shape[1:]), values.dtype), np.zeros(size, np.int64)
+
+
+def slick_deque_inv(operator: Operator) -> Technique:
+    """SlickDeque(Inv) for one operator.
+
+    requires  an operator that can remove exactly
+    cost      2 operations a slide and range, always
+    space     n, and one a range
+    source    dissertation, 4.2.1.1, algorithm 2
+    """
+    lift, combine, remove, load, store = operator.lift, operator.combine, operator.remove, operator.load, operator.store
+    lower, edition = operator.lower, operator.edition
+    assert remove is not None
+
+    @register_jitable
+    def enter(state: Any) -> None:
+        values, marks, running, _ = state
+        element = lift(values, marks[END] & marks[SLOTS])
+        if marks[BEGIN] < marks[END]:
+            element = combine(values, load(running, 0), element)
+        else:
+            marks[RANGES] = 0
+        store(running, 0, element)
+        marks[END] += 1
+
+    @register_jitable
+    def leave(state: Any) -> None:
+        values, marks, running, begins = state
+        oldest = lift(values, marks[BEGIN] & marks[SLOTS])
+        store(running, 0, remove(values, load(running, 0), oldest))
+        # Its place will be taken: ranges that begin there cannot wait until they are asked. They are the first ones.
+        j = 1
+        while j < marks[RANGES] and begins[j] == marks[BEGIN]:
+            store(running, j, remove(values, load(running, j), oldest))
+            begins[j] += 1
+            j += 1
+        marks[BEGIN] += 1
+
+    @register_jitable
+    def whole(state: Any) -> Any:
+        return load(state[2], 0)
+
+    @register_jitable
+    def begin_ranges(state: Any, firsts: Any) -> None:
+        """Each range from its own partials, where there is nothing to go on from."""
+        values, marks, running, begins = state
+        for j in range(1, len(firsts)):
+            element = lift(values, firsts[j] & marks[SLOTS])
+            for p in range(firsts[j] + 1, marks[END]):
+                element = combine(values, element, lift(values, p & marks[SLOTS]))
+            store(running, j, element)
+            begins[j] = firsts[j]
+
+    @register_jitable
+    def many(state: Any, firsts: Any, out: Any) -> None:
+        _ = edition
+        values, marks, running, begins = state
+        seen, end, slots = marks[SEEN], marks[END], marks[SLOTS]
+        store(out, 0, lower(values, load(running, 0)))
+        if marks[RANGES] != len(firsts) or seen <= marks[BEGIN]:
+            begin_ranges(state, firsts)
+        elif seen == end - 1:
+            newest = lift(values, seen & slots)
+            for j in range(1, len(firsts)):
+                element = combine(values, load(running, j), newest)
+                for p in range(begins[j], firsts[j]):
+                    element = remove(values, element, lift(values, p & slots))
+                begins[j] = firsts[j]
+                store(running, j, element)
+                store(out, j, lower(values, element))
+            marks[SEEN] = end
+            return
+        else:
+            for j in range(1, len(firsts)):
+                element = load(running, j)
+                for p in range(seen, end):
+                    element = combine(values, element, lift(values, p & slots))
+                for p in range(begins[j], firsts[j]):
+                    element = remove(values, element, lift(values, p & slots))
+                begins[j] = firsts[j]
+                store(running, j, element)
+        marks[SEEN], marks[RANGES] = end, len(firsts)
+        for j in range(1, len(firsts)):
+            store(out, j, lower(values, load(running, j)))
+
+    slider = Slider(running_tables, enter, leave, whole, many=many)
+    return sliding(operator, slider, subtract_on_evict(operator))

@@ -1,0 +1,150 @@
+"""Every form of a technique that takes partials in at one end and lets them out at the other.
+
+A technique says what happens when a partial enters, when the oldest leaves, and how the aggregate of all inside is
+found. The forms for columns and for single partials are the same for all of them, and stand here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from weft.kernels.techniques.combine import Column, Operator
+from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Longs, State, Steps, Tables, Technique
+
+MARKS = 16
+ANYWHERE = -1
+"""As SLOTS: the values are a whole column, and partials stand where their numbers say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slider:
+    """What a technique does with a state `(values, marks, *own tables)`; functions that numba can compile.
+
+    `enter(state)` takes in partial END, which stands among the values already, and moves the mark; where nothing is
+    inside, it begins anew, whatever its tables hold. `leave(state)` lets partial BEGIN go and moves the mark.
+    `whole(state)` is the element over all inside, `since(state, first)` over `[first, END)`.
+    """
+
+    tables: Callable[[Column, int], tuple[Column, ...]]
+    enter: Callable[[Any], None]
+    leave: Callable[[Any], None]
+    whole: Callable[[Any], Any]
+    since: Callable[[Any, int], Any] | None = None
+    many: Callable[[Any, Longs, Column], None] | None = None
+    """As `Steps.ask_many`, where that is more than `since` for each range."""
+
+
+def ring_size(longest: int) -> int:
+    """The least power of two that holds so many.
+
+    >>> [ring_size(n) for n in (0, 1, 2, 3, 1000)]
+    [1, 1, 2, 4, 1024]
+    """
+    return 1 << max(0, longest - 1).bit_length()
+
+
+def make_marks(longest: int, slots: int) -> Longs:
+    marks = np.zeros(MARKS, np.int64)
+    marks[WRAP], marks[SLOTS], marks[OWN] = ring_size(longest) - 1, slots, max(1, longest)
+    return marks
+
+
+@register_jitable
+def leave_only(state: Any) -> None:
+    """For techniques that see at the next answer what has left."""
+    state[1][BEGIN] += 1
+
+
+def sliding(operator: Operator, slider: Slider, answer: Callable[..., None] | None = None) -> Technique:
+    """All forms of a technique; `answer` is its own loop over a column, where it has a faster one."""
+    store, lower, edition = operator.store, operator.lower, operator.edition
+    enter, leave, whole = slider.enter, slider.leave, slider.whole
+
+    def build(values: Column, longest: int) -> Tables:
+        return (values, make_marks(longest, ANYWHERE), *slider.tables(values, longest))
+
+    def start(like: Column, longest: int) -> State:
+        size = ring_size(longest)
+        ring = np.zeros((size, *like.shape[1:]), like.dtype)
+        return (ring, make_marks(longest, size - 1), *slider.tables(like, longest))
+
+    @register_jitable
+    def advance(state: Any, first: int, until: int) -> None:
+        marks = state[1]
+        if first >= marks[END]:
+            marks[BEGIN] = marks[END] = first  # nothing of what is inside is in the window: the next group, or a gap
+        while marks[BEGIN] < first:
+            leave(state)
+        while marks[END] < until:
+            enter(state)
+
+    def answer_all(tables: Any, lo: Longs, hi: Longs, out: Column) -> None:
+        """Write the aggregate of partials `lo[i]:hi[i]` to `out[i]`.
+
+        requires  lo < hi, both never falling, no range above `longest`
+        cost      an enter and a leave a partial, a whole an answer
+        space     the technique's
+        """
+        _ = edition
+        marks = tables[1]
+        marks[BEGIN] = marks[END] = 0
+        for q in range(len(lo)):
+            advance(tables, lo[q], hi[q])
+            store(out, q, lower(tables[0], whole(tables)))
+
+    def insert(state: Any, column: Column, i: int) -> None:
+        values, marks = state[0], state[1]
+        values[marks[END] & marks[SLOTS]] = column[i]
+        enter(state)
+
+    def ask(state: Any, out: Column, q: int) -> None:
+        _ = edition
+        store(out, q, lower(state[0], whole(state)))
+
+    def slide(state: Any, column: Column, i: int, window: int, out: Column, q: int) -> None:
+        _ = edition
+        values, marks = state[0], state[1]
+        while marks[END] - marks[BEGIN] >= window:
+            leave(state)
+        values[marks[END] & marks[SLOTS]] = column[i]
+        enter(state)
+        store(out, q, lower(values, whole(state)))
+
+    many = slider.many or (None if slider.since is None else _one_by_one(operator, slider.since))
+    answer_many = None if many is None else _answer_many(many, advance)
+    steps = Steps(start, insert, leave, ask, slide, many)
+    return Technique(build, answer or answer_all, answer_many, steps)
+
+
+def _one_by_one(operator: Operator, since: Callable[[Any, int], Any]) -> Callable[[Any, Longs, Column], None]:
+    store, lower, edition = operator.store, operator.lower, operator.edition
+
+    @register_jitable
+    def many(state: Any, firsts: Longs, out: Column) -> None:
+        _ = edition
+        for j in range(len(firsts)):
+            store(out, j, lower(state[0], since(state, firsts[j])))
+
+    return many  # type: ignore[no-any-return]
+
+
+def _answer_many(many: Callable[..., None], advance: Callable[..., None]) -> Callable[..., None]:
+    def answer_many(tables: Any, lo: Longs, hi: Longs, out: Column) -> None:
+        """Write the aggregate of partials `lo[i, j]:hi[i]` to `out[i, j]`, all ranges from one structure.
+
+        requires  each column of lo, and hi, never falling; each row of lo ascending, below hi, its first within longest
+        cost      the technique's, a slide with all its ranges
+        space     the technique's
+        """
+        marks = tables[1]
+        marks[BEGIN] = marks[END] = 0
+        for q in range(len(hi)):
+            advance(tables, lo[q, 0], hi[q])
+            many(tables, lo[q], out[q])
+
+    return answer_many
