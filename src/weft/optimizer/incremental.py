@@ -1,0 +1,168 @@
+"""Incremental Weave Share: queries come and go, and only the trees that change are woven again (paper 1, section 5.2).
+
+Mending a plan is cheap and drifts from what planning all queries anew would give. How far is told by the plan-cost
+curve: what plans from scratch cost, by number of queries. Its slope says what the mended plan should cost; beyond a
+tolerance, the plan is made anew. Everything here takes a value and gives a new one.
+
+>>> from weft.model import Call, Window
+>>> def query(name: str, seconds: int, slide: int) -> ACQ:
+...     return ACQ(name, Window(seconds * 1_000_000, slide * 1_000_000), (Call("max", ("price",)),), ())
+>>> woven = begin([query("a", 16, 4), query("b", 10, 5)], rate=Fraction(6, 5), cost=Cost())
+>>> mended = add(woven, [query("c", 8, 4)], Cost(), tolerance=None)
+>>> [tree.queries for tree in mended.plan.trees], float(mended.plan.cost), float(woven.curve.expected(3))
+([('a', 'b', 'c')], 4.4, 5.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from weft.model import ACQ, WeftError, Workload
+from weft.optimizer.cost import Cost, Statistics
+from weft.optimizer.strategies import STRATEGIES
+from weft.optimizer.strategies.building import Positioned, Sharing, build, groupings
+from weft.optimizer.strategies.merging import merge_trees
+from weft.optimizer.strategies.pricing import Pricing, singles
+from weft.plan.check import check_plan
+from weft.plan.values import Plan
+
+
+class CannotChange(WeftError):
+    """A query to delete that is not there, or the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The plan-cost curve: (queries, cost) of plans made from scratch, the latest last."""
+
+    points: tuple[tuple[int, Fraction], ...]
+
+    @property
+    def slope(self) -> Fraction:
+        """The performance slope: what one query more costs, from the last two plans of different size."""
+        count, cost = self.points[-1]
+        for before, less in reversed(self.points[:-1]):
+            if before != count:
+                return (cost - less) / (count - before)
+        return cost / count  # no other point yet than that no query costs nothing
+
+    def expected(self, queries: int) -> Fraction:
+        """What a plan from scratch would cost, if the curve goes on as it went."""
+        count, cost = self.points[-1]
+        return cost + self.slope * (queries - count)
+
+    def and_then(self, plan: Plan) -> Curve:
+        return Curve((*self.points, (len(plan.workload), plan.cost)))
+
+
+@dataclass(frozen=True, slots=True)
+class Woven:
+    """A plan that can be changed."""
+
+    plan: Plan
+    curve: Curve
+    strategy: str
+    """What makes plans from scratch."""
+    compared: int
+    """Pairs of trees that were compared so far: the overhead in the paper's figure 11."""
+    rebuilt: bool
+    """Whether the last change made the plan from scratch."""
+
+
+def begin(queries: Iterable[ACQ], rate: Fraction, cost: Cost, strategy: str = "weave_share") -> Woven:
+    """Plan all queries, and before that half of them: a curve has a slope from its second point on."""
+    workload, curve, compared = Workload(queries), Curve(()), 0
+    halves = [workload[: len(workload) // 2], workload] if len(workload) > 1 else [workload]
+    for some in halves:
+        plan = STRATEGIES[strategy](Workload(some), Statistics(rate), cost)
+        curve, compared = curve.and_then(plan), compared + comparisons(plan)
+    return Woven(plan, curve, strategy, compared, rebuilt=True)
+
+
+def add(woven: Woven, queries: Iterable[ACQ], cost: Cost, tolerance: Fraction | None) -> Woven:
+    """Weave new queries into the plan. A tolerance of None never makes it anew."""
+    plan, compared = add_to_plan(woven.plan, queries, cost)
+    return _settle(woven, plan, compared, cost, tolerance)
+
+
+def delete(woven: Woven, names: Iterable[str], cost: Cost, tolerance: Fraction | None) -> Woven:
+    """Take queries out of the plan, and look whether what is left of their trees weaves with others."""
+    plan, compared = delete_from_plan(woven.plan, names, cost)
+    return _settle(woven, plan, compared, cost, tolerance)
+
+
+def deviates(curve: Curve, plan: Plan, tolerance: Fraction | None) -> bool:
+    """Whether the plan costs more than its share above what the curve lets expect."""
+    return tolerance is not None and plan.cost > (1 + tolerance) * curve.expected(len(plan.workload))
+
+
+def add_to_plan(plan: Plan, queries: Iterable[ACQ], cost: Cost) -> tuple[Plan, int]:
+    """Each new query begins a tree; new trees merge with those that are there while that saves anything."""
+    workload = Workload([*plan.workload, *queries])
+    return _mend(plan, workload, cost)
+
+
+def delete_from_plan(plan: Plan, names: Iterable[str], cost: Cost) -> tuple[Plan, int]:
+    gone = set(names)
+    unknown = sorted(gone - plan.workload.by_name.keys())
+    if unknown:
+        raise CannotChange(f"there is no query {unknown[0]}; the plan has {', '.join(plan.workload.by_name)}")
+    if len(gone) == len(plan.workload):
+        raise CannotChange("no query would be left; a plan has at least one")
+    return _mend(plan, Workload(q for q in plan.workload if q.name not in gone), cost)
+
+
+def comparisons(plan: Plan) -> int:
+    """Pairs that planning from scratch compares: all once, then after each merge the new tree with the others."""
+    total = 0
+    tree_of = {name: number for number, tree in enumerate(plan.trees) for name in tree.queries}
+    for group in groupings(plan.workload):
+        count, trees = len(group), len({tree_of[q.name] for _, q in group})
+        total += count * (count - 1) // 2 + sum(range(trees - 1, count - 1))
+    return total
+
+
+def _settle(woven: Woven, plan: Plan, compared: int, cost: Cost, tolerance: Fraction | None) -> Woven:
+    compared += woven.compared
+    if not deviates(woven.curve, plan, tolerance):
+        return Woven(plan, woven.curve, woven.strategy, compared, rebuilt=False)
+    anew = STRATEGIES[woven.strategy](plan.workload, Statistics(plan.rate), cost)
+    # What is mended may by chance be the better plan; then only the curve learns from the other.
+    best = min(anew, plan, key=lambda p: p.cost)
+    return Woven(best, woven.curve.and_then(anew), woven.strategy, compared + comparisons(anew), rebuilt=True)
+
+
+def _mend(plan: Plan, workload: Workload, cost: Cost) -> tuple[Plan, int]:
+    sharings, compared = [], 0
+    for group in groupings(workload):
+        sharing, looked_at = _mend_grouping(plan, group, cost)
+        sharings.append(sharing)
+        compared += looked_at
+    mended = build(plan.strategy, workload, Statistics(plan.rate), cost, sharings)
+    check_plan(mended)
+    return mended, compared
+
+
+def _mend_grouping(plan: Plan, group: Sequence[Positioned], cost: Cost) -> tuple[Sharing, int]:
+    """The trees that are left of the old plan, and new queries beside them; those that changed may merge."""
+    names = {q.name for _, q in group}
+    old = [tree for tree in plan.trees if names & set(tree.queries)]
+    known = {name for tree in old for name in tree.queries}
+    pricing = Pricing(singles(group), cost)
+    left = [[name for name in tree.queries if name in names] for tree in old]
+    new = [[q.name] for _, q in group if q.name not in known]
+    trees = pricing.trees_of([*left, *new])
+    touched = [len(now) < len(tree.queries) for now, tree in zip(left, old)] + [True] * len(new)
+    composite = _composite(plan, known)
+    per_tree = pricing.edge_rate if composite else plan.rate
+    changed = [tree for tree, is_touched in zip(trees, touched) if is_touched]
+    merged, compared = merge_trees(pricing, trees, per_tree, changed)
+    return Sharing(tuple(map(pricing.tree, merged)), composite), compared
+
+
+def _composite(plan: Plan, names: set[str]) -> bool:
+    """Whether the queries' trees fold one composite slicing."""
+    feeds = [f for f in plan.feeds if any(names & set(plan.trees[number].queries) for number in f.trees)]
+    return any(feed.fold_cost > 0 for feed in feeds)
