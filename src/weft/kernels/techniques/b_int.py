@@ -12,7 +12,7 @@ from weft.kernels.techniques.sliding import Slider, leave_only, ring_size, slidi
 from weft.kernels.techniques.technique import BEGIN, END, SLOTS, WRAP, Technique
 
 
-def intervals(values: Column, longest: int) -> tuple[Column, ...]:
+def intervals(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
     """Interval k of 2**h partials, `[k << h, k + 1 << h)`, stands on level h; level by level in one array."""
     return (np.zeros((2 * ring_size(longest), *values.shape[1:]), values.dtype),)
 

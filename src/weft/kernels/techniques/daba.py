@@ -23,7 +23,7 @@ from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Tech
 LEFT, RIGHT, ALIGNED, BACK = OWN + 1, OWN + 2, OWN + 3, OWN + 4
 
 
-def aggregates(values: Column, longest: int) -> tuple[Column, ...]:
+def aggregates(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
     return (np.zeros((ring_size(longest), *values.shape[1:]), values.dtype),)
 
 

@@ -16,7 +16,7 @@ LEAVES = OWN
 """Mark: how many leaves are in use, which is `longest`; partial p is leaf `p % LEAVES`."""
 
 
-def tree(values: Column, longest: int) -> tuple[Column, ...]:
+def tree(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
     """Node i has children 2i and 2i + 1, the root is 1; leaves begin in the middle. Zeros are elements like others."""
     return (np.zeros((2 * ring_size(longest), *values.shape[1:]), values.dtype),)
 

@@ -20,7 +20,7 @@ PASSED = OWN + 1
 """Mark: from here on every pointer is to the next partial, and every aggregate a partial's own."""
 
 
-def index(values: Column, longest: int) -> tuple[Column, ...]:
+def index(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
     """Aggregates, pointers, and the positions that an answer passes."""
     size = ring_size(longest)
     return (

@@ -16,7 +16,7 @@ def enter(state: Any) -> None:
     state[1][END] += 1
 
 
-def no_tables(values: Column, longest: int) -> tuple[Column, ...]:
+def no_tables(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
     """The partials themselves are the table."""
     return ()
 

@@ -12,7 +12,7 @@ from weft.kernels.techniques.sliding import Slider, sliding
 from weft.kernels.techniques.technique import BEGIN, END, SLOTS, Longs, Technique
 
 
-def running_table(values: Column, longest: int) -> tuple[Column, ...]:
+def running_table(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
     return (np.zeros((1, *values.shape[1:]), values.dtype),)
 
 

@@ -12,17 +12,16 @@ from numba.extending import register_jitable
 
 from weft.kernels.techniques.combine import Column, Operator
 from weft.kernels.techniques.panes_inv import subtract_on_evict
-from weft.kernels.techniques.sliding import Slider, ring_size, sliding
+from weft.kernels.techniques.sliding import Slider, sliding
 from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, Technique
 
 SEEN, RANGES = OWN + 1, OWN + 2
 """Marks: the running aggregates of `RANGES` ranges hold the partials before SEEN."""
 
 
-def running_tables(values: Column, longest: int) -> tuple[Column, ...]:
-    """Running aggregates, one a range, and where each begins. There are no more different ranges than partials."""
-    size = ring_size(longest)
-    return np.zeros((size, *values.shape[1:]), values.dtype), np.zeros(size, np.int64)
+def running_tables(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
+    """Running aggregates, one a range, and where each begins."""
+    return np.zeros((ranges, *values.shape[1:]), values.dtype), np.zeros(ranges, np.int64)
 
 
 def slick_deque_inv(operator: Operator) -> Technique:
@@ -69,6 +68,8 @@ def slick_deque_inv(operator: Operator) -> Technique:
     def begin_ranges(state: Any, firsts: Any) -> None:
         """Each range from its own partials, where there is nothing to go on from."""
         values, marks, running, begins = state
+        if len(firsts) > len(begins):
+            raise ValueError("more ranges are asked for than the tables were made for")
         for j in range(1, len(firsts)):
             element = lift(values, firsts[j] & marks[SLOTS])
             for p in range(firsts[j] + 1, marks[END]):

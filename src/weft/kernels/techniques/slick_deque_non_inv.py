@@ -15,7 +15,7 @@ HEAD, TAIL = OWN + 1, OWN + 2
 """Marks: nodes `[HEAD, TAIL)` of the deque, oldest first; none is chosen over the one before it."""
 
 
-def nodes(values: Column, longest: int) -> tuple[Column, ...]:
+def nodes(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
     """The elements of the deque, and the numbers of their partials."""
     size = ring_size(longest)
     return np.zeros((size, *values.shape[1:]), values.dtype), np.zeros(size, np.int64)

@@ -30,7 +30,8 @@ class Slider:
     `whole(state)` is the element over all inside, `since(state, first)` over `[first, END)`.
     """
 
-    tables: Callable[[Column, int], tuple[Column, ...]]
+    tables: Callable[[Column, int, int], tuple[Column, ...]]
+    """For partials like these, at most so many inside, and so many ranges at once."""
     enter: Callable[[Any], None]
     leave: Callable[[Any], None]
     whole: Callable[[Any], Any]
@@ -65,13 +66,13 @@ def sliding(operator: Operator, slider: Slider, answer: Callable[..., None] | No
     store, lower, edition = operator.store, operator.lower, operator.edition
     enter, leave, whole = slider.enter, slider.leave, slider.whole
 
-    def build(values: Column, longest: int) -> Tables:
-        return (values, make_marks(longest, ANYWHERE), *slider.tables(values, longest))
+    def build(values: Column, longest: int, ranges: int = 1) -> Tables:
+        return (values, make_marks(longest, ANYWHERE), *slider.tables(values, longest, ranges))
 
-    def start(like: Column, longest: int) -> State:
+    def start(like: Column, longest: int, ranges: int = 1) -> State:
         size = ring_size(longest)
         ring = np.zeros((size, *like.shape[1:]), like.dtype)
-        return (ring, make_marks(longest, size - 1), *slider.tables(like, longest))
+        return (ring, make_marks(longest, size - 1), *slider.tables(like, longest, ranges))
 
     @register_jitable
     def advance(state: Any, first: int, until: int) -> None:

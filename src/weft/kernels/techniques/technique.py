@@ -31,11 +31,11 @@ OWN = 4
 class Steps:
     """One partial at a time. Everything but `start` may be called from compiled code, and the state moved in between.
 
-    `start(like, longest)` makes the state for a column like this one. Never more than `longest` partials are inside:
-    `evict` before `insert`. Answers that are positions are places in the state's own ring of partials.
+    `start(like, longest, ranges=1)` makes the state for a column like this one. Never more than `longest` partials are
+    inside: `evict` before `insert`. Answers that are positions are places in the state's own ring of partials.
     """
 
-    start: Callable[[Column, int], State]
+    start: Callable[..., State]
     insert: Callable[[Any, Column, int], None]
     """`insert(state, column, i)`: `column[i]` is the newest."""
     evict: Callable[[Any], None]
@@ -53,12 +53,13 @@ class Steps:
 class Technique:
     """Tables are built once a column; every query over the column is answered from them.
 
-    `build(values, longest)` serves ranges of up to `longest` partials. `answer(tables, lo, hi, out)` writes the
-    aggregate of partials `lo[i]:hi[i]`, older to newer, to `out[i]`. Those that slide ask for `lo` and `hi` that never
-    fall, which the windows of one query are over all groups, and keep scratch in their tables: one caller at a time.
+    `build(values, longest)` serves ranges of up to `longest` partials, `build(values, longest, ranges)` as many at
+    once. `answer(tables, lo, hi, out)` writes the aggregate of partials `lo[i]:hi[i]`, older to newer, to `out[i]`.
+    Those that slide ask for `lo` and `hi` that never fall, which the windows of one query are over all groups, and
+    keep scratch in their tables: one caller at a time.
     """
 
-    build: Callable[[Column, int], Tables]
+    build: Callable[..., Tables]
     answer: Callable[[Any, Longs, Longs, Column], None]
     answer_many: Callable[[Any, Longs, Longs, Column], None] | None = None
     """`answer_many(tables, lo, hi, out)`: the aggregates of `lo[i, j]:hi[i]` to `out[i, j]`; each row of lo ascends."""

@@ -19,7 +19,7 @@ BORDER = OWN + 1
 """Mark: the partials before it are in the older stack."""
 
 
-def stacks(values: Column, longest: int) -> tuple[Column, ...]:
+def stacks(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
     """The older stack, and the aggregate of the newer one."""
     size = ring_size(longest)
     return np.zeros((size, *values.shape[1:]), values.dtype), np.zeros((1, *values.shape[1:]), values.dtype)
