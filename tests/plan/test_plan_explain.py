@@ -44,6 +44,8 @@ def test_weave_share_explains_the_papers_example() -> None:
           tree 2  0.200 slices/s   rows 1.20   final 0.40   panes
             q2  max(price)   range 10 s  slide 5 s   costs 1.60
           not merged  tree 1 + tree 2: would cost 4.40 (+0.10)
+          guarantee  at least 50 % of all possible savings
+          theorem 1  does not hold: q1 has range 16 s and slide 4 s
     """)
 
 
@@ -57,6 +59,9 @@ def test_tri_weave_shows_the_pass_that_its_trees_share() -> None:
           tree 2  0.200 slices/s   final 0.40   panes
             q2  max(price)   range 10 s  slide 5 s   costs 1.07
           not merged  tree 1 + tree 2: would cost 4.80 (+0.90)
+          guarantee  at least 66 % of all possible savings
+          theorem 1  does not hold: the plan is tri_weave with panes, and the theorem is about weave_share with panes; \
+q1 has range 16 s and slide 4 s
     """)
 
 
@@ -66,6 +71,9 @@ def test_one_tree_has_nothing_left_to_merge_and_a_limit_says_what_it_leaves_out(
           tree 1  0.400 slices/s   rows 1.20   final 3.20   panes
             q1  max(price)   range 16 s  slide 4 s   costs 2.00
             ... and 2 more
+          guarantee  at least 45 % of all possible savings
+          theorem 1  does not hold: the plan is shared with panes, and the theorem is about weave_share with panes; \
+q1 has range 16 s and slide 4 s
     """)
 
 
@@ -80,7 +88,7 @@ def test_offset_filter_keys_and_several_aggregates_are_shown_where_there_are_any
         refresh="at_most",
         calls=(Call("avg", ("price",)), Call("count", ("*",), condition="volume > 9")),
     )
-    assert explain(optimize([busy], rate=10_000)).splitlines()[-1].split("   ") == [
+    assert explain(optimize([busy], rate=10_000)).splitlines()[-3].split("   ") == [
         "",
         " busy  avg(price), count(*) FILTER (WHERE volume > 9)",
         "range 1 h 30 min  slide 30 min",
@@ -134,6 +142,22 @@ def test_json_has_exact_amounts_beside_their_floats() -> None:
         "increase": 0.1,
         "increase_exact": "1/10",
     }
+
+
+def test_a_guarantee_is_text_json_and_a_line_of_the_page() -> None:
+    tumbling = [query("a", 4, 4), query("b", 6, 6), query("c", 9, 9)]
+    plan = optimize(tumbling, rate=2, strategy="weave_share")
+    assert "  theorem 1  holds: at least a quarter of all possible savings" in explain(plan).splitlines()
+    found = to_json(plan)["guarantee"]
+    assert (found["theorem_1"], [c["holds"] for c in found["conditions"]]) == (True, [True] * 4)
+    assert found["share"] >= 0.25
+    assert "<p>Theorem 1: holds: at least a quarter of all possible savings.</p>" in to_html(plan)
+
+
+def test_a_plan_that_no_other_beats_says_so() -> None:
+    plan = optimize(EXAMPLE_3, rate=1.2, strategy="auto")
+    assert "  guarantee  optimal: no plan saves more" in explain(plan).splitlines()
+    assert (to_json(plan)["optimal"], to_json(plan)["guarantee"]["share_exact"]) == (True, "1")
 
 
 class Tags(HTMLParser):

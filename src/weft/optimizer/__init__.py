@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from weft.model import ACQ, WeftError, Workload
 from weft.optimizer.cost import Cost, Statistics
+from weft.optimizer.guarantee import find_guarantee
 from weft.optimizer.refusal import find_refused_merge
 from weft.optimizer.strategies import EXHAUSTIVE_LIMIT, STRATEGIES, Strategy, TooManyQueries
 from weft.optimizer.techniques import TECHNIQUES
@@ -41,6 +42,8 @@ def _gate(plan: Plan, cost: Cost) -> Plan:
 STAGES: tuple[Callable[[Plan, Cost], Plan], ...] = (
     # Needs the trees that the strategy settled on: says which merge came closest, and what it would have cost.
     find_refused_merge,
+    # Needs the cost: says what share of all possible savings is certain, and whether theorem 1 holds.
+    find_guarantee,
     # Changes nothing. Rejects a plan that loses a query or cuts a slice.
     _gate,
 )

@@ -4,10 +4,12 @@ from weft.plan.check import PlanRejected, check_plan
 from weft.plan.explain import explain, to_json
 from weft.plan.page import to_html
 from weft.plan.shares import query_cost, query_costs
-from weft.plan.values import Feed, Plan, Refusal, Tree
+from weft.plan.values import Condition, Feed, Guarantee, Plan, Refusal, Tree
 
 __all__ = [
+    "Condition",
     "Feed",
+    "Guarantee",
     "Plan",
     "PlanRejected",
     "Refusal",

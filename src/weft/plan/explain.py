@@ -10,7 +10,7 @@ from weft.model import ACQ
 from weft.plan import text
 from weft.plan.page import to_html
 from weft.plan.shares import pass_cost, query_cost, query_costs
-from weft.plan.values import Plan, Tree
+from weft.plan.values import Guarantee, Plan, Tree
 
 __all__ = ["explain", "query_cost", "query_costs", "to_html", "to_json"]
 
@@ -42,6 +42,7 @@ def explain(plan: Plan, limit: int | None = None) -> str:
             f"  not merged  tree {plan.refused.left + 1} + tree {plan.refused.right + 1}: would cost "
             f"{text.amount(plan.refused.cost)} ({'+' if more >= 0 else '-'}{text.amount(abs(more))})"
         )
+    lines += [f"  {word}  {sentence}" for word, sentence in text.guarantee(plan)]
     return "\n".join(lines)
 
 
@@ -132,6 +133,19 @@ def to_json(plan: Plan) -> dict[str, Any]:
             **_exact("cost", plan.refused.cost),
             **_exact("increase", plan.refused.cost - plan.cost),
         },
+        "optimal": plan.optimal,
+        "guarantee": None if plan.guarantee is None else _guarantee(plan.guarantee),
+    }
+
+
+def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
+    return {
+        "theorem_1": guarantee.theorem_1,
+        "conditions": [
+            {"asks": condition.asks, "holds": condition.problem is None, "problem": condition.problem}
+            for condition in guarantee.conditions
+        ],
+        **_exact("share", guarantee.share),
     }
 
 

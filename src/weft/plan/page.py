@@ -74,8 +74,13 @@ def to_html(plan: Plan) -> str:
         f"{_count(len(plan.feeds), 'pass over the rows', 'passes over the rows')}</h1>\n"
         f"<p>{escape(plan.strategy)} at {text.number(plan.rate)} rows/s costs {text.amount(plan.cost)} ops/s; "
         f"unshared {text.amount(plan.unshared)}; saves {saves}.{refused}</p>\n"
+        f"{_guarantee(plan)}"
         f"{_picture(plan)}\n{_table(plan)}\n</body></html>\n"
     )
+
+
+def _guarantee(plan: Plan) -> str:
+    return "".join(f"<p>{escape(word.capitalize())}: {escape(said)}.</p>\n" for word, said in text.guarantee(plan))
 
 
 def _count(count: int, one: str, many: str) -> str:

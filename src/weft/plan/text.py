@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from weft.model import ACQ, Call
+from weft.plan.values import Plan
 
 UNITS = (
     ("d", 86_400_000_000),
@@ -53,6 +54,29 @@ def saving(cost: Fraction, unshared: Fraction) -> str:
     '22 %'
     """
     return f"{float(100 * (1 - cost / unshared)) if unshared else 0.0:.0f} %".replace("-0 %", "0 %")
+
+
+def at_least(share: Fraction) -> str:
+    """A share that is promised is rounded down.
+
+    >>> at_least(Fraction(2, 3)), at_least(Fraction(1))
+    ('66 %', '100 %')
+    """
+    return f"{int(100 * share)} %"
+
+
+def guarantee(plan: Plan) -> list[tuple[str, str]]:
+    """What is certain about the plan, a word and a sentence each."""
+    if plan.guarantee is None:
+        return []
+    best = plan.optimal or plan.guarantee.share == 1
+    promise = f"at least {at_least(plan.guarantee.share)} of all possible savings"
+    problems = [condition.problem for condition in plan.guarantee.conditions if condition.problem is not None]
+    if plan.guarantee.theorem_1:
+        theorem = "holds: at least a quarter of all possible savings"
+    else:
+        theorem = f"does not hold: {'; '.join(problems)}"
+    return [("guarantee", "optimal: no plan saves more" if best else promise), ("theorem 1", theorem)]
 
 
 def call(aggregate: Call) -> str:

@@ -51,6 +51,27 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """One thing that theorem 1 asks for; `problem` says what is in the way, None where nothing is."""
+
+    asks: str
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What is certain about a plan: it makes at least `share` of the savings of any plan with a pass a tree."""
+
+    conditions: tuple[Condition, ...]
+    share: Fraction
+
+    @property
+    def theorem_1(self) -> bool:
+        """Whether all conditions of theorem 1 (paper 2) hold: then the share is a quarter or more."""
+        return all(condition.problem is None for condition in self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Trees with their feeds and costs; `cost` is in aggregate operations a second."""
 
@@ -66,5 +87,6 @@ class Plan:
     optimal: bool = False
     """Found by looking at all plans in which the trees of a grouping have a pass each, or all fold one slicing."""
     refused: Refusal | None = None
+    guarantee: Guarantee | None = None
     seconds: float | None = None
     """Calibrated seconds of work a second of stream; None where the machine was not measured."""
