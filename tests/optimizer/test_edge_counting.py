@@ -136,11 +136,11 @@ def test_residues_alone_give_what_marking_gives(edges: Edges) -> None:
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "SHORT_PERIOD", 0)
-        exact._canonical_density.cache_clear()
+        exact._missed.cache_clear()
         try:
             assert exact.density(edges) == bit_set.density(edges)
         finally:
-            exact._canonical_density.cache_clear()
+            exact._missed.cache_clear()
 
 
 windows = st.tuples(st.integers(1, 24), st.integers(0, 100), st.integers(0, 23)).map(

@@ -1,152 +1,317 @@
 """The counter that is used: exact for any slides, without walking through a composite slide.
 
-A union of classes is taken apart until single classes are left:
+What no class has is counted, in this order:
 
-- a class that another contains adds nothing;
-- where all slides share a factor g, residues modulo g are disjoint worlds: each is solved alone, g times coarser;
-- classes that share no prime are independent (Chinese remainders): what neither has is the product of what each lacks;
-- else some prime p divides several slides but not all. Write `x = p*y + r`: of the classes with p only those at
-  residue r are left, with a p-th of their slide; the others keep their slides and change their shifts. All residues
-  that no class with p meets look alike: there only the others are left, and a change of shifts by an invertible map
-  does not change how many edges they have.
+- where all slides share a factor g, residues modulo g are disjoint worlds: each is counted alone, g times coarser;
+- a composite slide that is short is marked, as in `bit_set`;
+- else the primes of the slides are taken out one by one, the rarest first. Residues modulo different primes are
+  independent (Chinese remainders). Of a class with p, the share 1/p**k is left at each instant of its other residues:
+  it becomes a class without p that *dampens* what is missed by `1 - 1/p**k` and is an edge no more. Where several such
+  classes meet, one more class corrects the product. `weft.kernels.edges` does this with residues modulo primes below
+  2**31, as many of them as the composite slide needs: a count is an integer below it, so the residues tell which;
+- a prime whose classes meet in too many ways is not taken out. Instead the most frequent prime is decided: for each
+  residue that some class has, the others vanish; all residues that no class has are alike. That tears the classes into
+  parts without a common prime, which are independent.
 
-Counting a union of arithmetic progressions is hard in general; what people ask for is not, because slides are made of
-few small primes. A hundred slides of 1 to 60 s take milliseconds; a hundred random numbers of milliseconds, each with
-a fragment, half a minute.
+Counting a union of arithmetic progressions is hard in general. Rare primes make it easy, for few classes have them,
+and so do frequent ones, for those are small.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from math import gcd, lcm
+from functools import cache, lru_cache
+from itertools import count
+from math import gcd, lcm, prod
+from typing import TYPE_CHECKING
 
-from weft.model import EdgeClass, Edges
+from weft.model import EdgeClass, Edges, WeftError
 from weft.optimizer.edge_counting.bit_set import marked
+from weft.optimizer.edge_counting.primes import factorise, primes_below
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Classes = tuple[EdgeClass, ...]
 
-SHORT_PERIOD = 4096
-"""Up to here marking bits is faster than reasoning about residues."""
+SHORT_PERIOD = 1 << 15
+"""Up to here marking bits is faster than reasoning about residues, whatever the number of classes."""
 
-ONE = Fraction(1)
+SLACK = 16
+"""So many ways to meet, beyond twice their number, are cheaper than deciding a prime. Tried 4 to 600."""
+
+
+LONGEST_SLIDE = 1 << 63
+"""Residues modulo a power of a prime are 64-bit integers; composite slides may be of any length."""
+
+
+class SlideTooLong(WeftError):
+    """A single slide that no 64-bit clock can tell."""
 
 
 def density(edges: Edges) -> Fraction:
     """Edges a unit of time."""
-    return _density(edges.classes)
+    return 1 - missed(edges.classes)
 
 
-def _density(classes: Iterable[EdgeClass]) -> Fraction:
-    return _canonical_density(_canonical(Edges.of_classes(classes).classes))
-
-
-def _canonical(classes: Sequence[EdgeClass]) -> Classes:
-    """Move time so that as many classes as possible begin at 0: equal problems should look equal to the memo."""
-    origin, period = 0, 1
-    for slide, shift in classes:
-        common = gcd(period, slide)
-        if (shift - origin) % common == 0:
-            step = slide // common
-            origin += period * ((shift - origin) // common * pow(period // common, -1, step) % step)
-            period *= step
-    return tuple(sorted((slide, (shift - origin) % slide) for slide, shift in classes))
-
-
-@lru_cache(maxsize=1 << 17)
-def _canonical_density(classes: Classes) -> Fraction:
-    """`classes` are canonical and none contains another."""
-    if classes[0][0] == 1:
-        return ONE
-    if len(classes) == 1:
-        return Fraction(1, classes[0][0])
-    if len(classes) == 2:
-        (s, h), (t, i) = classes
-        common = gcd(s, t)
-        return Fraction(s + t - (common if (h - i) % common == 0 else 0), s * t)
+def missed(classes: Sequence[EdgeClass]) -> Fraction:
+    """The share of time that none of the classes has; none of them contains another."""
+    if len(classes) <= 2:
+        return _missed_by_two(classes)
     factor = gcd(*(slide for slide, _ in classes))
-    if factor > 1:
-        return _by_residue(classes, factor)
-    period = _short_period(classes)
-    if period:
-        return Fraction(marked(classes, period), period)
-    parts = _independent(classes)
-    if len(parts) > 1:
-        missed = ONE
-        for part in parts:
-            missed *= 1 - _canonical_density(_canonical(part))
-        return 1 - missed
-    return _by_prime(classes, _most_shared_prime(classes))
-
-
-def _short_period(classes: Classes) -> int:
-    """The composite slide where it is short enough for a bit set, else 0."""
-    period = 1
-    for slide, _ in classes:
-        period = lcm(period, slide)
-        if period > SHORT_PERIOD:
-            return 0
-    return period
-
-
-def _by_residue(classes: Classes, factor: int) -> Fraction:
+    if factor == 1:
+        return _missed(tuple(classes))
     worlds: dict[int, list[EdgeClass]] = defaultdict(list)
     for slide, shift in classes:
         worlds[shift % factor].append((slide // factor, shift // factor))
     # Within a residue nothing new is contained: classes that differ by a multiple of the factor shrank alike.
-    return sum((_canonical_density(_canonical(world)) for world in worlds.values()), Fraction(0)) / factor
+    alike: dict[Classes, int] = defaultdict(int)
+    for world in worlds.values():
+        alike[_begun_at_zero(world)] += 1
+    found = sum((times * missed(world) for world, times in alike.items()), Fraction(factor - len(worlds)))
+    return found / factor
 
 
-def _by_prime(classes: Classes, p: int) -> Fraction:
-    met: dict[int, list[EdgeClass]] = defaultdict(list)
-    others: list[EdgeClass] = []
-    for slide, shift in classes:
-        if slide % p == 0:
-            met[shift % p].append((slide // p, shift // p))
-        else:
-            others.append((slide, shift))
-    inverses = {slide: pow(p, -1, slide) for slide, _ in others}
-    total = (p - len(met)) * _canonical_density(_canonical(others))
-    for r, shrunk in met.items():
-        moved = [(slide, (shift - r) * inverses[slide] % slide) for slide, shift in others]
-        total += _density(shrunk + moved)
-    return total / p
+def _missed_by_two(classes: Sequence[EdgeClass]) -> Fraction:
+    if len(classes) < 2:
+        return Fraction(classes[0][0] - 1, classes[0][0]) if classes else Fraction(1)
+    (s, h), (t, i) = classes
+    common = gcd(s, t)
+    return 1 - Fraction(s + t - (common if (h - i) % common == 0 else 0), s * t)
 
 
-def _independent(classes: Classes) -> list[list[EdgeClass]]:
-    """Split into parts that share no prime, each in the order of `classes`."""
-    part_of_prime: dict[int, int] = {}
-    parts: dict[int, tuple[list[EdgeClass], set[int]]] = {}
-    for number, edge_class in enumerate(classes):
-        primes = prime_factors(edge_class[0])
-        met = sorted({part_of_prime[p] for p in primes if p in part_of_prime})
-        members, own = [edge_class], set(primes)
-        for part in met:
-            joined, their = parts.pop(part)
-            members = joined + members
-            own |= their
-        parts[number] = (members, own)
-        for p in own:
-            part_of_prime[p] = number
-    return [sorted(members) for members, _ in parts.values()]
+def _begun_at_zero(classes: Sequence[EdgeClass]) -> Classes:
+    """Move time so that the first class begins at 0: worlds that are alike should look alike."""
+    origin = classes[0][1]
+    return tuple((slide, (shift - origin) % slide) for slide, shift in classes)
 
 
-def _most_shared_prime(classes: Classes) -> int:
-    counts = Counter(p for slide, _ in classes for p in prime_factors(slide))
-    return max(counts, key=lambda p: (counts[p], -p))
+@lru_cache(maxsize=1 << 12)
+def _missed(classes: Classes) -> Fraction:
+    period = lcm(*(slide for slide, _ in classes))
+    if period <= SHORT_PERIOD:
+        return 1 - Fraction(marked(classes, period), period)
+    longest = max(slide for slide, _ in classes)
+    if longest >= LONGEST_SLIDE:
+        raise SlideTooLong(
+            f"a slide of {longest} units cannot be counted together with {len(classes) - 1} others; "
+            "the longest is 2**63 - 1, and Spark's longest interval is no longer"
+        )
+    literals = Literals.of(classes)
+    skip = 0
+    while True:
+        try:
+            return Residues(literals, period, skip).missed()
+        except BadModulus:
+            skip += 1
 
 
-@lru_cache(maxsize=1 << 14)
-def prime_factors(n: int) -> tuple[int, ...]:
-    """The different primes that divide `n`, ascending."""
-    primes: list[int] = []
-    divisor = 2
-    while divisor * divisor <= n:
-        if n % divisor == 0:
-            primes.append(divisor)
-            while n % divisor == 0:
-                n //= divisor
-        divisor += 1 if divisor == 2 else 2
-    return (*primes, n) if n > 1 else tuple(primes)
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """Classes as sets of literals, which are bits: see `weft.kernels.edges`."""
+
+    primes: tuple[int, ...]
+    words: int
+    """Of 64 bits: the primes of a class. Literals begin after them."""
+    owned: tuple[int, ...]
+    """For each prime its own bit and those of its literals."""
+    conflicts: tuple[int, ...]
+    """For each literal the others of the same power of the same prime."""
+    masks: tuple[int, ...]
+    """The classes."""
+
+    @classmethod
+    def of(cls, classes: Classes) -> Literals:
+        powers = factorise(slide for slide, _ in classes)
+        primes = tuple(sorted({p for of_slide in powers.values() for p in of_slide}))
+        place = {p: i for i, p in enumerate(primes)}
+        words = -(-len(primes) // 64)
+        owned = [1 << i for i in range(len(primes))]
+        bits: dict[tuple[int, int], int] = {}
+        of_power: dict[int, int] = defaultdict(int)
+        masks: list[int] = []
+        for slide, shift in classes:
+            mask = 0
+            for p, powers_of_p in powers[slide].items():
+                i = place[p]
+                mask |= 1 << i
+                for power in powers_of_p:
+                    literal = (power, shift % power)
+                    bit = bits.get(literal)
+                    if bit is None:
+                        bit = bits[literal] = 1 << (64 * words + len(bits))
+                        owned[i] |= bit
+                        of_power[power] |= bit
+                    mask |= bit
+            masks.append(mask)
+        conflicts = tuple(of_power[power] & ~bit for (power, _), bit in bits.items())
+        return cls(primes, words, tuple(owned), conflicts, tuple(masks))
+
+    @property
+    def width(self) -> int:
+        return self.words + -(-len(self.conflicts) // 64)
+
+
+class BadModulus(Exception):
+    """A modulus divides what has to be divided by: other moduli will do."""
+
+
+Weighted = dict[int, "NDArray[np.uint64] | None"]
+"""Classes with their weights as residues; None for 0, an edge that counts."""
+
+
+class Residues:
+    """Shares of time as residues modulo primes, enough of them to tell any count of edges in a composite slide."""
+
+    def __init__(self, literals: Literals, period: int, skip: int) -> None:
+        # Numba takes a while to load, and most plans never come here.
+        import numpy as np
+
+        self._literals, self._period = literals, period
+        self._which = (1 << 64 * literals.words) - 1  # the bits that tell the primes of a class
+        self._moduli = moduli_above(period, skip * 64)
+        self._q = np.array(self._moduli, np.uint64)
+        self._one = np.ones_like(self._q)
+        deepest = max(own.bit_count() for own in literals.owned)
+        powers = np.ones((len(literals.primes), deepest, len(self._moduli)), np.uint64)
+        for i, p in enumerate(literals.primes):
+            powers[i, 1] = [pow(p, -1, q) for q in self._moduli]
+            for k in range(2, literals.owned[i].bit_count()):
+                powers[i, k] = powers[i, k - 1] * powers[i, 1] % self._q
+        self._powers = powers
+        self._primes = np.array(literals.primes, np.int64)
+        self._owned, self._conflicts = self._rows(literals.owned), self._rows(literals.conflicts)
+
+    def missed(self) -> Fraction:
+        share = self._eliminate(dict.fromkeys(self._literals.masks))
+        residues = [int(r) * self._period % q for r, q in zip(share.tolist(), self._moduli, strict=True)]
+        return Fraction(joined(residues, self._moduli), self._period)
+
+    def _rows(self, masks: Sequence[int]) -> NDArray[np.uint64]:
+        import numpy as np
+
+        size = 8 * self._literals.width
+        rows = np.frombuffer(b"".join(mask.to_bytes(size, "little") for mask in masks), np.uint64)
+        return rows.reshape(len(masks), -1).copy()
+
+    def _eliminate(self, classes: Weighted) -> NDArray[np.uint64]:
+        import numpy as np
+
+        from weft.kernels.edges import BAD_MODULUS, DONE, eliminate
+
+        if not classes:
+            return self._one
+        weights = np.zeros((len(classes), len(self._q)), np.uint64)
+        hard = np.ones(len(classes), np.bool_)
+        for row, weight in enumerate(classes.values()):
+            if weight is not None:
+                weights[row], hard[row] = weight, False
+        share: NDArray[np.uint64]
+        masks, weights, hard, share, outcome = eliminate(
+            self._rows(list(classes)), weights, hard, self._literals.words,
+            self._owned, self._conflicts, self._primes, self._powers, self._q, SLACK,
+        )  # fmt: skip
+        if outcome == BAD_MODULUS:
+            raise BadModulus
+        if outcome != DONE:
+            left: Weighted = {
+                int.from_bytes(mask.tobytes(), "little"): None if zero else weight
+                for mask, weight, zero in zip(masks, weights, hard, strict=True)
+            }
+            for part in self._independent(left):
+                share = share * self._decide(part) % self._q
+        return share
+
+    def _independent(self, classes: Weighted) -> list[Weighted]:
+        """Split into parts that share no prime."""
+        parts: list[tuple[int, Weighted]] = []
+        for mask, weight in classes.items():
+            primes, part = mask & self._which, {mask: weight}
+            apart = []
+            for theirs, other in parts:
+                if theirs & primes:
+                    primes |= theirs
+                    part.update(other)
+                else:
+                    apart.append((theirs, other))
+            parts = [*apart, (primes, part)]
+        return [part for _, part in parts]
+
+    def _decide(self, classes: Weighted) -> NDArray[np.uint64]:
+        """Look at each residue of the most frequent prime alone."""
+        import numpy as np
+
+        literals = self._literals
+        frequency = Counter(bit for mask in classes for bit in bits(mask & self._which))
+        place = max(frequency, key=lambda bit: (frequency[bit], -bit))
+        own, prime = literals.owned[place], literals.primes[place]
+        others: Weighted = {mask: weight for mask, weight in classes.items() if not mask & own}
+        met: dict[int, Weighted] = defaultdict(dict)
+        for mask, weight in classes.items():
+            its = mask & own & ~self._which
+            if its:
+                # The literal of the lowest power: it was numbered before those that imply it.
+                met[its & -its][mask] = weight
+        share: NDArray[np.uint64] = 0 * self._q
+        if len(met) < prime:
+            share = self._eliminate(others) * np.array([(prime - len(met)) % q for q in self._moduli], np.uint64)
+        for first, having in met.items():
+            share = share + self._eliminate_at(first, own, place, having, others)
+        share = share % self._q * self._powers[place, 1] % self._q
+        return share
+
+    def _eliminate_at(self, first: int, own: int, place: int, having: Weighted, others: Weighted) -> NDArray[np.uint64]:
+        """The share that is missed where the literal `first` holds."""
+        at: Weighted = dict(others)
+        for mask, weight in having.items():
+            mask ^= first
+            if mask & own == 1 << place:
+                mask ^= 1 << place
+            other = at.get(mask, self._one)
+            at[mask] = None if weight is None or other is None else weight * other % self._q
+        everywhere = at.pop(0, self._one)
+        if everywhere is None:
+            return 0 * self._q
+        edges = [mask for mask, weight in at.items() if weight is None]
+        kept = {m: w for m, w in at.items() if not any(e != m and not e & ~m for e in edges)}
+        return everywhere * self._eliminate(kept) % self._q
+
+
+def bits(mask: int) -> Iterator[int]:
+    """
+    >>> list(bits(0b1010))
+    [1, 3]
+    """
+    while mask:
+        yield (mask & -mask).bit_length() - 1
+        mask &= mask - 1
+
+
+def moduli_above(period: int, skip: int) -> tuple[int, ...]:
+    """Primes below 2**31 whose product is greater than `period`, none of which divides it, after `skip` others."""
+    found: list[int] = []
+    product = 1
+    for place in count(skip):
+        q = modulus(place)
+        if period % q:
+            found.append(q)
+            product *= q
+            if product > period:
+                break
+    return tuple(found)
+
+
+@cache
+def modulus(place: int) -> int:
+    """The greatest prime below 2**31, the next one, and so on."""
+    return next(primes_below(modulus(place - 1) if place else 1 << 31))
+
+
+def joined(residues: Sequence[int], moduli: Sequence[int]) -> int:
+    """The number below the product of the moduli that has these residues."""
+    whole = prod(moduli)
+    return sum(r * (whole // q) * pow(whole // q, -1, q) for r, q in zip(residues, moduli, strict=True)) % whole
