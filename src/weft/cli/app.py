@@ -9,7 +9,9 @@ import typer
 from typer.core import TyperGroup
 
 from weft.cli.bench import bench
+from weft.cli.calibrate import calibrate
 from weft.cli.demo import demo
+from weft.cli.generate import generate
 from weft.cli.plan import plan
 from weft.cli.run import run
 from weft.model import WeftError
@@ -57,8 +59,10 @@ def weft(
 
 
 app.command()(plan)
+app.command()(generate)
 app.command()(run)
 app.command()(demo)
+app.command()(calibrate)
 app.add_typer(bench, name="bench")
 
 
