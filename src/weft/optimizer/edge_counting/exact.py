@@ -261,8 +261,8 @@ class Residues:
             share = self._eliminate(others) * np.array([(prime - len(met)) % q for q in self._moduli], np.uint64)
         for first, having in met.items():
             share = share + self._eliminate_at(first, own, place, having, others)
-        share = share % self._q * self._powers[place, 1] % self._q
-        return share
+        inverse: NDArray[np.uint64] = self._powers[place, 1]
+        return share % self._q * inverse % self._q
 
     def _eliminate_at(self, first: int, own: int, place: int, having: Weighted, others: Weighted) -> NDArray[np.uint64]:
         """The share that is missed where the literal `first` holds."""
