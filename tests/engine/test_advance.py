@@ -14,6 +14,7 @@ from weft.aggregates import Component
 from weft.engine import FOREVER, CallLayout, FeedLayout, Layout, QueryLayout, State, TreeLayout, advance, to_table
 from weft.engine.project import Typed
 from weft.engine.ranges import SumOverflow
+from weft.kernels import TECHNIQUES
 from weft.model import Edges, Window
 
 TIME = pa.timestamp("us", "UTC")
@@ -28,7 +29,9 @@ def query(name: str, window: Window, component: int, kind: str, type_: pa.DataTy
     return QueryLayout(name, window, None, (CallLayout("value", (component,), (kind,), type_),), outputs, None, schema)
 
 
-def layout(windows: Sequence[Window], value: pa.DataType = DOUBLE, trees: int = 1) -> Layout:
+def layout(
+    windows: Sequence[Window], value: pa.DataType = DOUBLE, trees: int = 1, technique: str = "blocks"
+) -> Layout:
     """A sum and a maximum over each window, in one tree or in one a window, fed from the composite slices."""
     components = (Component("rows"), Component("sum", ("v",)), Component("max", ("v",)))
     queries = [
@@ -47,7 +50,7 @@ def layout(windows: Sequence[Window], value: pa.DataType = DOUBLE, trees: int = 
                 components,
                 (("c0",), ("c1",), ("c2",)),
                 tuple(
-                    TreeLayout(n, Edges.of(q.window for q in part), (0, 1, 2), tuple(part))
+                    TreeLayout(n, Edges.of(q.window for q in part), (0, 1, 2), tuple(part), technique)
                     for n, part in enumerate(parts)
                 ),
             ),
@@ -101,17 +104,18 @@ entries = st.tuples(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=120)
 @given(
     st.lists(windows, min_size=1, max_size=3, unique=True),
     st.lists(st.lists(entries, max_size=12), min_size=1, max_size=5),
     st.sampled_from([1, 2]),
+    st.sampled_from(["blocks", *TECHNIQUES]),
     st.booleans(),
 )
 def test_batches_saved_and_restored_on_the_way_give_every_window_once(
-    drawn: list[Window], batches: list[list[Entry]], trees: int, restored: bool
+    drawn: list[Window], batches: list[list[Entry]], trees: int, technique: str, restored: bool
 ) -> None:
-    plan = layout(drawn, trees=trees)
+    plan = layout(drawn, trees=trees, technique=technique)
     state, answers = State(), {}
     ordered = [sorted(batch, key=lambda entry: entry[0]) for batch in batches]
     mark = -1000
@@ -138,10 +142,11 @@ def test_batches_saved_and_restored_on_the_way_give_every_window_once(
         assert answers.get(f"max{i}", {}) == {at: max(v, default=None) for at, v in expected.items()}
 
 
+@pytest.mark.parametrize("technique", ["blocks", *TECHNIQUES])
 @pytest.mark.parametrize("wild", [1e16, math.nan, math.inf, -math.inf, 1e308])
-def test_a_float_sum_is_right_again_when_a_wild_value_has_left_the_window(wild: float) -> None:
+def test_a_float_sum_is_right_again_when_a_wild_value_has_left_the_window(wild: float, technique: str) -> None:
     window = Window(10, 1)
-    plan = layout([window])
+    plan = layout([window], technique=technique)
     values = [wild if t in (20, 21) else 0.1 * (t % 7) for t in range(200)]
     given_ = partials([(t, "a", v) for t, v in enumerate(values)], plan)
     answers = rows(advance(State(), given_, FOREVER, plan).answers["sum0"])

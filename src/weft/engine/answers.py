@@ -61,6 +61,7 @@ class View:
     def __init__(self, partials: Partials, tree: TreeLayout, group_count: int) -> None:
         self._partials = partials
         self._kinds: dict[int, int] = {c: i for i, c in enumerate(tree.components)}
+        self._technique = tree.technique
         self._group_count = group_count
         self._ranges: dict[int, Ranges] = {}
         self._due: dict[Window, Due | None] = {}
@@ -108,7 +109,9 @@ class View:
     def combined(self, component: int, kind: str, due: Due) -> tuple[pa.Array, ...]:
         if component not in due.combined:
             if component not in self._ranges:
-                self._ranges[component] = Ranges.of(kind, self._partials.columns[self._kinds[component]])
+                self._ranges[component] = Ranges.of(
+                    kind, self._partials.columns[self._kinds[component]], self._technique
+                )
             due.combined[component] = self._ranges[component].combine(due.lo, due.hi)
         return due.combined[component]
 

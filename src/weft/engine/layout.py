@@ -44,6 +44,8 @@ class TreeLayout:
     edges: Edges
     components: tuple[int, ...]
     queries: tuple[QueryLayout, ...]
+    technique: str = "blocks"
+    """How windows are built from slices."""
 
 
 @dataclass(frozen=True, slots=True)

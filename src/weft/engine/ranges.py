@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from weft.aggregates import USERS
 from weft.engine.project.decimals import from_limb_sums, limbs
-from weft.kernels import BLOCKS, NO_VALUE, plain, prefix_answers, prefix_sums
+from weft.kernels import NO_VALUE, Technique, plain, prefix_answers, prefix_sums, serving
 from weft.kernels.techniques.user import user_blocks
 from weft.model import WeftError
 
@@ -29,29 +29,35 @@ class SumOverflow(WeftError):
 
 
 class Ranges(ABC):
-    """`columns` are the partials of one component, in the order of group and slice."""
+    """`columns` are the partials of one component, in the order of group and slice; `technique` combines them.
 
-    def __init__(self, columns: tuple[pa.Array, ...]) -> None:
+    A technique that asks more than the component's operator can do, such as an inverse for a maximum, gives way to
+    `blocks`, which serves every one of them.
+    """
+
+    def __init__(self, columns: tuple[pa.Array, ...], technique: str) -> None:
         self.columns = columns
+        self.technique = technique
 
     @staticmethod
-    def of(kind: str, columns: tuple[pa.Array, ...]) -> Ranges:
+    def of(kind: str, columns: tuple[pa.Array, ...], technique: str = "blocks") -> Ranges:
         if kind in ("rows", "count"):
-            return Sums(columns)
+            return Sums(columns, technique)
         if kind == "sum":
             type_ = columns[0].type
             if pa.types.is_decimal(type_):
-                return DecimalSums(columns)
-            return FloatSums(columns) if pa.types.is_floating(type_) else Sums(columns)
+                return DecimalSums(columns, technique)
+            return (FloatSums if pa.types.is_floating(type_) else Sums)(columns, technique)
         if kind in ("max", "max_by", "min", "min_by"):
-            return Choices(columns, greatest=kind.startswith("max"))
-        if kind.startswith("bit_"):
-            return Bits(columns, kind)
-        return Rows(columns, kind)
+            return Choices(columns, technique, greatest=kind.startswith("max"))
+        return (Bits if kind.startswith("bit_") else Rows)(columns, technique, kind)
 
     @abstractmethod
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
-        """The component over the partials `lo[i]:hi[i]`, for each i; every range holds at least one."""
+        """The component over the partials `lo[i]:hi[i]`, for each i; every range holds at least one.
+
+        Neither lo nor hi ever falls: the windows of one query do so over all groups.
+        """
 
     def null(self, lo: Longs, hi: Longs) -> Mask | None:
         """Where none of a range's partials has a value; None where that cannot be."""
@@ -66,8 +72,28 @@ class Ranges(ABC):
         return prefix_sums(_numpy(column.is_valid()).astype(np.int64)) if column.null_count else None
 
 
+class Tabled:
+    """A column with the tables that a technique made of it, once for all queries."""
+
+    def __init__(self, technique: Technique, values: Any) -> None:
+        self._technique = technique
+        self._values = values
+
+    @cached_property
+    def _tables(self) -> Any:
+        return self._technique.build(self._values, len(self._values))
+
+    def answer(self, lo: Longs, hi: Longs, out: Any) -> Any:
+        self._technique.answer(self._tables, lo, hi, out)
+        return out
+
+
+def _tabled(technique: str, operator: str, values: Any) -> Tabled:
+    return Tabled(serving(technique, operator), values)
+
+
 class Sums(Ranges):
-    """Integers, and durations as integers: a subtraction of two prefix sums is exact."""
+    """Integers, and durations as integers: removing is exact, and a subtraction of two prefix sums the quickest way."""
 
     @cached_property
     def _values(self) -> Longs:
@@ -79,13 +105,20 @@ class Sums(Ranges):
         return prefix
 
     @cached_property
+    def _table(self) -> Tabled:
+        return _tabled(self.technique, "int_sum", self._values)
+
+    @cached_property
     def _may_overflow(self) -> bool:
         return float(np.abs(self._values.astype(np.float64)).sum()) >= 2.0**62
 
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
-        total = _sums(self._prefix, lo, hi)
+        if self.technique == "blocks":
+            total = _sums(self._prefix, lo, hi)
+        else:
+            total = self._table.answer(lo, hi, np.empty(len(lo), np.int64))
         if self._may_overflow:
-            floats = FloatSums((pa.array(self._values.astype(np.float64)),)).combine(lo, hi)[0]
+            floats = FloatSums((pa.array(self._values.astype(np.float64)),), "blocks").combine(lo, hi)[0]
             if (np.abs(_numpy(floats) - total) > 2.0**60).any():
                 raise SumOverflow(
                     "a sum of integers leaves the range of its type; "
@@ -98,17 +131,16 @@ class FloatSums(Ranges):
     """Floats are never subtracted: what has left the window leaves no trace."""
 
     @cached_property
-    def _tables(self) -> Any:
-        return BLOCKS["float_sum"].build(_numpy(_plain(self.columns[0])), len(self.columns[0]))
+    def _table(self) -> Tabled:
+        return _tabled(self.technique, "float_sum", _numpy(_plain(self.columns[0])))
 
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
-        out = np.empty(len(lo), np.float64)
-        BLOCKS["float_sum"].answer(self._tables, lo, hi, out)
+        out = self._table.answer(lo, hi, np.empty(len(lo), np.float64))
         return (pa.array(out, mask=self.null(lo, hi)),)
 
 
 class DecimalSums(Ranges):
-    """A decimal is four limbs of 32 bits; the sums of limbs are exact integers."""
+    """A decimal is four limbs of 32 bits; the sums of limbs are exact integers, whatever the technique."""
 
     @cached_property
     def _prefixes(self) -> list[Longs]:
@@ -129,55 +161,54 @@ class DecimalSums(Ranges):
 class Choices(Ranges):
     """The selective family: the ordering decides, and every column follows the winner's place."""
 
-    def __init__(self, columns: tuple[pa.Array, ...], *, greatest: bool) -> None:
-        super().__init__(columns)
-        # Ties go to the earlier partial for `min_by` and to the later for `max_by`: first and last in time.
-        self._blocks = BLOCKS["argmax_last" if greatest else "argmax_first"]
+    def __init__(self, columns: tuple[pa.Array, ...], technique: str, *, greatest: bool) -> None:
+        super().__init__(columns, technique)
         self._greatest = greatest
 
     @cached_property
-    def _tables(self) -> Any:
-        return self._blocks.build(order_keys(self.columns[0], greatest=self._greatest), len(self.columns[0]))
+    def _table(self) -> Tabled:
+        # Ties go to the earlier partial for `min_by` and to the later for `max_by`: first and last in time.
+        keys = order_keys(self.columns[0], greatest=self._greatest)
+        return _tabled(self.technique, "argmax_last" if self._greatest else "argmax_first", keys)
 
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
-        winners = np.empty(len(lo), np.int64)
-        self._blocks.answer(self._tables, lo, hi, winners)
+        winners = self._table.answer(lo, hi, np.empty(len(lo), np.int64))
         indices = pa.array(winners, mask=winners < 0 if self.columns[0].null_count else None)
         return tuple(column.take(indices) for column in self.columns)
 
 
 class Bits(Ranges):
-    def __init__(self, columns: tuple[pa.Array, ...], kind: str) -> None:
-        super().__init__(columns)
-        self._blocks = BLOCKS[kind]
-        self._identity = -1 if kind == "bit_and" else 0
+    def __init__(self, columns: tuple[pa.Array, ...], technique: str, kind: str) -> None:
+        super().__init__(columns, technique)
+        self._kind = kind
 
     @cached_property
-    def _tables(self) -> Any:
-        values = _numpy(pc.fill_null(self.columns[0].cast(pa.int64()), self._identity))
-        return self._blocks.build(values, len(values))
+    def _table(self) -> Tabled:
+        identity = -1 if self._kind == "bit_and" else 0
+        values = _numpy(pc.fill_null(self.columns[0].cast(pa.int64()), identity))
+        return _tabled(self.technique, self._kind, values)
 
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
-        out = np.empty(len(lo), np.int64)
-        self._blocks.answer(self._tables, lo, hi, out)
+        out = self._table.answer(lo, hi, np.empty(len(lo), np.int64))
         return (pa.array(out, mask=self.null(lo, hi)).cast(self.columns[0].type),)
 
 
 class Rows(Ranges):
     """Several numbers that combine together, never NULL: moments and comoments, and what users define."""
 
-    def __init__(self, columns: tuple[pa.Array, ...], kind: str) -> None:
-        super().__init__(columns)
-        self._blocks = user_blocks(USERS[kind]) if kind in USERS else BLOCKS[kind]
+    def __init__(self, columns: tuple[pa.Array, ...], technique: str, kind: str) -> None:
+        super().__init__(columns, technique)
+        self._kind = kind
 
     @cached_property
-    def _tables(self) -> Any:
+    def _table(self) -> Tabled:
         rows = np.ascontiguousarray(np.column_stack([_numpy(c) for c in self.columns]))
-        return self._blocks.build(rows, len(rows))
+        if self._kind in USERS:
+            return Tabled(user_blocks(USERS[self._kind]), rows)
+        return _tabled(self.technique, self._kind, rows)
 
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
-        out = np.empty((len(lo), len(self.columns)), np.float64)
-        self._blocks.answer(self._tables, lo, hi, out)
+        out = self._table.answer(lo, hi, np.empty((len(lo), len(self.columns)), np.float64))
         return tuple(pa.array(np.ascontiguousarray(column)) for column in out.T)
 
 

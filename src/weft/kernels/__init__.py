@@ -27,7 +27,7 @@ from weft.kernels.techniques.blocks import BLOCKS
 from weft.kernels.techniques.combine import NO_VALUE, OPERATORS, Operator
 from weft.kernels.techniques.panes import PANES
 from weft.kernels.techniques.prefix import prefix_answers, prefix_sums
-from weft.kernels.techniques.registry import TECHNIQUES, ImpossiblePair, Recipe, technique
+from weft.kernels.techniques.registry import TECHNIQUES, ImpossiblePair, Recipe, serving, technique
 from weft.kernels.techniques.technique import State, Steps, Tables, Technique, compiled
 from weft.kernels.windows import count_windows, fill_windows
 
@@ -53,6 +53,7 @@ __all__ = [
     "plain",
     "prefix_answers",
     "prefix_sums",
+    "serving",
     "sort_order",
     "technique",
 ]

@@ -170,7 +170,7 @@ class _Binder:
         tree = self._plan.trees[number]
         queries = tuple(self._query(self._plan.workload.by_name[name], kept, bits, types) for name in tree.queries)
         used = sorted({c for q in queries for call in q.calls for c in call.components})
-        return TreeLayout(number, tree.edges, tuple(used), queries)
+        return TreeLayout(number, tree.edges, tuple(used), queries, tree.technique)
 
     def _query(
         self,

@@ -84,3 +84,13 @@ not invertible; it can be served by panes, flat_fat, b_int, two_stacks, daba, fl
     if name == "panes":
         return PANES[operator]
     return compiled(TECHNIQUES[name].of(OPERATORS[operator], operator))
+
+
+def serving(name: str, operator: str) -> Technique:
+    """The technique for the operator, or `blocks`, which serves every one, where that cannot be.
+
+    >>> serving("slick_deque_inv", "max") is technique("blocks", "max")
+    True
+    """
+    possible = name == "blocks" or TECHNIQUES[name].accepts(OPERATORS[operator])
+    return technique(name if possible else "blocks", operator)
