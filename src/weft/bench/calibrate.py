@@ -1,0 +1,152 @@
+"""What a row, a partial, an answer and a batch take on this machine: streams that differ in one of them at a time."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.bench.benchmark import Say
+from weft.optimizer.weights import Weights
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from weft.spark.pipeline import BatchMetrics
+
+WARM_BATCHES = 2
+"""The first batches of a stream compile and fill caches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A stream of `batches` batches of `seconds` event seconds, with `rate` rows a second, over `keys` groups."""
+
+    name: str
+    windows: tuple[tuple[int, int], ...]
+    """Range and slide of each query, in seconds."""
+    keys: int
+    rate: int
+    seconds: int
+    batches: int = 7
+
+    def kept(self, batch: int) -> float:
+        """Partials that are kept while this batch is answered; there are rows enough for every group in every slice."""
+        longest = max(length for length, _ in self.windows)
+        return self.keys * min((batch + 1) * self.seconds, longest + self.seconds)
+
+
+PROBES = (
+    Probe("few rows", ((60, 60),), keys=10, rate=1_000, seconds=10),
+    Probe("many rows", ((60, 60),), keys=10, rate=100_000, seconds=10),
+    Probe("many partials", ((3_600, 1),), keys=2_000, rate=6_000, seconds=20),
+    Probe("many answers", ((20, 1),), keys=2_000, rate=6_000, seconds=20),
+    Probe("many queries", tuple((60 + i, 60 + i) for i in range(40)), keys=10, rate=1_000, seconds=10),
+)
+"""Apart in what they have much of, so that what each thing takes can be told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One batch: how much of everything it had, and what its two jobs took."""
+
+    probe: Probe
+    metrics: BatchMetrics
+
+    @property
+    def native(self) -> list[float]:
+        return [1.0, self.metrics.rows, self.metrics.partials]
+
+    @property
+    def final(self) -> list[float]:
+        m = self.metrics
+        return [1.0, len(self.probe.windows), m.partials, self.probe.kept(m.batch), m.answers]
+
+
+def calibrate(spark: SparkSession, say: Say, probes: Sequence[Probe] = PROBES) -> tuple[Weights, dict[str, float]]:
+    """The weights, and how far, on average, the batches that they were read from are from what they say."""
+    samples: list[Sample] = []
+    folder = Path(tempfile.mkdtemp(prefix="weft-calibrate-"))
+    try:
+        for probe in probes:
+            say(f"a stream with {probe.name}")
+            samples += _stream(spark, probe, folder / probe.name.replace(" ", "-"))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    say("combining partials")
+    return fit(samples, _operation_seconds())
+
+
+def fit(samples: Sequence[Sample], operation: float) -> tuple[Weights, dict[str, float]]:
+    """Least squares over both jobs of every batch; nothing takes less than no time."""
+    native = _least_squares([s.native for s in samples], [s.metrics.phases["native"] for s in samples])
+    final = _least_squares([s.final for s in samples], [s.metrics.phases["final"] for s in samples])
+    weights = Weights(
+        batch=native[0] + final[0],
+        query=final[1],
+        row=native[1],
+        partial=native[2] + final[2],
+        kept=final[3],
+        operation=operation,
+        answer=final[4],
+    )
+    off = {
+        name: float(np.mean([abs(np.dot(w, getattr(s, name)) / s.metrics.phases[name] - 1) for s in samples]))
+        for name, w in (("native", native), ("final", final))
+    }
+    return weights, off
+
+
+def _least_squares(rows: Sequence[Sequence[float]], seconds: Sequence[float]) -> list[float]:
+    """Relative errors count, so that long batches do not speak alone. A term that comes out negative is left out."""
+    matrix, right = np.array(rows, float), np.array(seconds, float)
+    matrix, right = matrix / right[:, None], np.ones(len(right))
+    found = np.zeros(matrix.shape[1])
+    used = list(range(matrix.shape[1]))
+    while used:
+        scale = np.abs(matrix[:, used]).max(axis=0)
+        scale[scale == 0] = 1.0
+        solution = np.linalg.lstsq(matrix[:, used] / scale, right, rcond=None)[0] / scale
+        if (solution >= 0).all():
+            found[used] = solution
+            break
+        used.pop(int(np.argmin(solution * scale)))
+    return [float(v) for v in found]
+
+
+def _stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Sample]:
+    from weft.bench.data import make_events
+    from weft.spark import weave
+
+    rows = probe.rate * probe.seconds * probe.batches
+    events = make_events(
+        spark, folder / "rows", rows=rows, keys=probe.keys, rate=probe.rate, files=probe.batches, seed=1
+    )
+    queries = [
+        f"SELECT k, window, sum(v) AS x FROM events GROUP BY k, window(ts, '{length} seconds', '{slide} seconds')"
+        for length, slide in probe.windows
+    ]
+    job = weave(events.stream(spark, probe.batches), queries, rate=probe.rate)
+    run = job.start(sink="noop", checkpoint=folder / "state", available_now=True)
+    run.wait()
+    return [Sample(probe, m) for m in run.batches()[WARM_BATCHES:]]
+
+
+def _operation_seconds(partials: int = 2_000_000) -> float:
+    """Tables for windows over a column combine twice a partial, one core at a time."""
+    from weft.kernels import BLOCKS
+
+    values: Any = np.random.default_rng(1).random(partials)
+    BLOCKS["float_sum"].build(values[:100], 100)
+    times = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        BLOCKS["float_sum"].build(values, 100)
+        times.append(time.perf_counter() - begun)
+    return min(times) / (2 * partials)

@@ -1,0 +1,64 @@
+"""`weft calibrate`: what this machine takes for a row, a partial, an answer; plans are then also priced in seconds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from weft.optimizer.weights import Weights, save_weights, weights_file
+
+MEANING = {
+    "batch": "a micro-batch, whatever it holds",
+    "query": "a query in a batch",
+    "row": "a row through one native pass",
+    "partial": "a partial, from Spark into the state",
+    "kept": "a kept partial in a batch",
+    "operation": "combining two partials",
+    "answer": "a row of an answer",
+}
+
+
+def calibrate(
+    file: Annotated[Path | None, typer.Option(metavar="F", help="Where to write the weights.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the weights as JSON.")] = False,
+) -> None:
+    """Measure this machine, about two minutes; `weft plan` then says how busy it will be. Run it on a quiet machine."""
+    from weft.bench.calibrate import calibrate as measure
+    from weft.bench.machine import load
+    from weft.spark import local_session
+
+    screen = Console(stderr=True)
+    busy = load()
+    with screen.status("starting Spark") as status:
+        weights, off = measure(local_session(), lambda text: status.update(f"measuring: {text}"))
+    path = file or weights_file()
+    save_weights(weights, path)
+    if as_json:
+        print(json.dumps({"weights": asdict(weights), "mean_error": off, "load": busy, "file": str(path)}, indent=2))
+        return
+    table = Table("", "takes", "that is")
+    for field in fields(Weights):
+        table.add_row(field.name, _readable(getattr(weights, field.name)), MEANING[field.name])
+    console = Console()
+    console.print(table)
+    console.print(
+        f"Off by {off['native']:.0%} for the native job and {off['final']:.0%} for the final one, on average over the "
+        f"batches measured.\nWritten to {path}; `weft plan` uses it from now on."
+    )
+
+
+def _readable(seconds: float) -> str:
+    """
+    >>> _readable(0.25), _readable(3.2e-5), _readable(4.4e-9)
+    ('250 ms', '32 µs', '4.4 ns')
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
