@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft.model import WeftError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Row = dict[str, Any]
 Say = Callable[[str], None]
@@ -41,6 +44,8 @@ class Benchmark:
     """Every name in a report's summary, and what it means. Names are kept: people and checks read them."""
     settings: type[Any]
     run: Callable[[Any, Say], Report]
+    show: Callable[[Report, Console], None] | None = None
+    """Prints a report for people, where a table of its rows would not do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +57,21 @@ class Option:
     quick: Any
     parse: Callable[[str], Any]
     metavar: str
+    argument: bool = False
+    """Given by its place, without a name, and always."""
 
 
 def option(
-    default: Any, about: str, *, quick: Any = None, parse: Callable[[str], Any] | None = None, metavar: str = "N"
+    default: Any,
+    about: str,
+    *,
+    quick: Any = None,
+    parse: Callable[[str], Any] | None = None,
+    metavar: str = "N",
+    argument: bool = False,
 ) -> Any:
     """A field of the settings; `quick` is its value under `--quick`, where that differs."""
-    how = Option(about, default, default if quick is None else quick, parse or positive, metavar)
+    how = Option(about, default, default if quick is None else quick, parse or positive, metavar, argument)
     return field(default=default, metadata={"option": how})
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from weft.bench.benchmark import Benchmark, Report
+from weft.bench.benchmark import Benchmark, Report, Row
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -20,14 +21,7 @@ def show_report(report: Report, benchmark: Benchmark, console: Console) -> None:
         highlight=False,
     )
     console.print("  ".join(f"{name} {cell(name, value)}" for name, value in report.settings.items()), highlight=False)
-    columns = [name for name in dict.fromkeys(n for row in report.rows for n in row) if _told(report, name)]
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        numeric = any(isinstance(row.get(name), int | float) for row in report.rows)
-        table.add_column(heading(name), justify="right" if numeric else "left")
-    for row in report.rows:
-        table.add_row(*(cell(name, row.get(name)) for name in columns))
-    console.print(table)
+    show_rows(report.rows, console)
     found = Table(box=None, pad_edge=False, show_header=False)
     found.add_column(style="bold", no_wrap=True)
     found.add_column(justify="right", no_wrap=True)
@@ -38,9 +32,17 @@ def show_report(report: Report, benchmark: Benchmark, console: Console) -> None:
     console.print(found)
 
 
-def _told(report: Report, name: str) -> bool:
-    """A column says something: not everywhere nothing, or no."""
-    return any(row.get(name) not in (None, False) for row in report.rows)
+def show_rows(rows: Sequence[Row], console: Console) -> None:
+    """As a table, without the columns that say nothing: everywhere nothing, or no."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = [name for name in names if any(row.get(name) not in (None, False) for row in rows)]
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        numeric = any(isinstance(row.get(name), int | float) for row in rows)
+        table.add_column(heading(name), justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(cell(name, row.get(name)) for name in columns))
+    console.print(table)
 
 
 def heading(name: str) -> str:

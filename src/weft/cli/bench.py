@@ -53,17 +53,26 @@ def command(benchmark: Benchmark) -> Callable[..., None]:
         else:
             # Where nobody looks at a terminal, the table is as wide as it needs to be.
             console = Console()
-            show_report(report, benchmark, console if console.is_terminal else Console(width=250))
+            console = console if console.is_terminal else Console(width=250)
+            if benchmark.show is None:
+                show_report(report, benchmark, console)
+            else:
+                benchmark.show(report, console)
 
-    given = [
-        _parameter(name, Annotated[str | None, typer.Option(f"--{name}", metavar=how.metavar, help=_help(how))], None)
-        for name, how in options(benchmark.settings).items()
-    ]
+    given = [_given(name, how) for name, how in options(benchmark.settings).items()]
     measure.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [*given, _parameter("quick", Quick, False), _parameter("as_json", AsJson, False)]
     )
     measure.__doc__ = describe(benchmark)
     return measure
+
+
+def _given(name: str, how: Option) -> inspect.Parameter:
+    if how.argument:
+        argument = Annotated[str, typer.Argument(metavar=how.metavar, help=how.about)]
+        return _parameter(name, argument, inspect.Parameter.empty)
+    written = typer.Option(f"--{name}", metavar=how.metavar, help=_help(how))
+    return _parameter(name, Annotated[str | None, written], None)
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -40,39 +40,52 @@ def local_search(name: str, start: str, times: int) -> Strategy:
 
 
 class _Moves:
-    """All moves of one query with what each saves; a move changes two trees, so most of them stay known."""
+    """The best move of each query; a move changes two trees, so most of what is known of the others stays."""
 
     def __init__(self, pricing: Pricing, trees: list[int], per_tree: Fraction) -> None:
         self._pricing, self._per_tree = pricing, per_tree
         self._trees = dict(enumerate(trees))
-        self._leaves: dict[int, Fraction] = {}  # what the query's tree costs less without it
-        self._enters: dict[tuple[int, int], Fraction] = {}  # what a (tree, query) costs more with it
         self._home = {query: number for number, tree in self._trees.items() for query in bits(tree)}
-        for number in self._trees:
-            self._look_at(number)
+        self._leaves: dict[int, Fraction] = {}  # what the query's tree costs less without it
+        # What other trees cost more with the query.
+        self._enters: dict[int, dict[int, Fraction]] = {query: {} for query in self._home}
+        self._best: dict[int, tuple[Fraction, int]] = {}  # of those, the least, and its tree
+        self._look_at(list(self._trees))
 
     def make(self, moves: int) -> list[int]:
         for _ in range(moves):
-            best = min(self._enters, key=lambda e: (self._enters[e] - self._leaves[e[1]], e), default=None)
-            if best is None or self._enters[best] >= self._leaves[best[1]]:
+            query = min(self._best, key=lambda q: (self._best[q][0] - self._leaves[q], q), default=None)
+            if query is None or self._best[query][0] >= self._leaves[query]:
                 break
-            number, query = best
-            home, self._home[query] = self._home[query], number
+            home, number = self._home[query], self._best[query][1]
+            self._home[query] = number
             self._trees[number] |= 1 << query
             self._trees[home] ^= 1 << query
-            for changed in (number, home):
-                self._look_at(changed)
+            self._look_at([number, home])
         return [tree for tree in self._trees.values() if tree]
 
-    def _look_at(self, number: int) -> None:
-        tree = self._trees[number]
-        cost = self._cost(tree)
-        for query in range(len(self._pricing.atoms)):
-            self._enters.pop((number, query), None)
-            if tree >> query & 1:
-                self._leaves[query] = cost - self._cost(tree ^ 1 << query)
-            elif tree:
-                self._enters[number, query] = self._per_tree + self._pricing.joined(tree, 1 << query) - cost
+    def _look_at(self, changed: list[int]) -> None:
+        costs = {number: self._cost(self._trees[number]) for number in changed}
+        for query, enters in self._enters.items():
+            for number in changed:
+                tree = self._trees[number]
+                enters.pop(number, None)
+                if tree >> query & 1:
+                    self._leaves[query] = costs[number] - self._cost(tree ^ 1 << query)
+                elif tree:
+                    enters[number] = self._per_tree + self._pricing.joined(tree, 1 << query) - costs[number]
+            self._choose(query, changed)
+
+    def _choose(self, query: int, changed: list[int]) -> None:
+        enters = self._enters[query]
+        known = self._best.pop(query, None)
+        # Where the best tree did not change, only the changed ones can be better.
+        among = changed if known is not None and known[1] not in changed and known[1] in enters else enters
+        options = [(enters[number], number) for number in among if number in enters]
+        if among is changed and known is not None:
+            options.append(known)
+        if options:
+            self._best[query] = min(options)
 
     def _cost(self, tree: int) -> Fraction:
         return self._per_tree + self._pricing.final(tree) if tree else Fraction(0)

@@ -1,0 +1,18 @@
+"""The papers' figures, redrawn: which there are, by the number that they have there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weft.bench.figures.counting import COUNTING
+from weft.bench.figures.figure import Claim, Figure, Scale
+from weft.bench.figures.mending import MENDING
+from weft.bench.figures.sharing import SHARING
+from weft.bench.figures.short_cuts import SHORT_CUTS
+from weft.bench.figures.techniques import TECHNIQUE_FIGURES
+
+FIGURES: Mapping[str, Figure] = {
+    figure.name: figure for figure in (*SHARING, *MENDING, *SHORT_CUTS, *COUNTING, *TECHNIQUE_FIGURES)
+}
+
+__all__ = ["FIGURES", "Claim", "Figure", "Scale"]
