@@ -3,6 +3,11 @@
 The papers try all pairs in each round. Here a pair waits under an upper bound of its gain; only a pair whose bound
 reaches the best gain known is looked at closer. The merges are the same: bounds are never too low, gains are exact,
 and of equal gains the pair that comes first in the workload wins.
+
+    bundles of parts  ->  rows of bounds, one for each pair of bundles     numpy, no part is touched
+    a row's best      ->  its parts two by two, the cheapest first         only while their bound leads
+    two parts         ->  the edges they may have in common                bounds the merged edge rate from below
+    what still leads  ->  counted
 """
 
 from __future__ import annotations
@@ -10,14 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from heapq import heapify, heappop, heappush
-from itertools import combinations, count
+from heapq import heappop, heappush
+from itertools import count
 from math import gcd, inf, nextafter
 
-from weft.model import ACQ, EdgeClass, Edges
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.model import ACQ, EdgeClass, Edges, Window
 from weft.optimizer.cost import Cost
-from weft.optimizer.edge_counting import edge_rate
-from weft.optimizer.techniques import Load
+from weft.optimizer.edge_counting import Board, edge_rate
+from weft.optimizer.techniques import Load, Technique
 from weft.plan.values import Tree
 
 FEW_PAIRS = 400
@@ -25,6 +33,12 @@ FEW_PAIRS = 400
 
 SLACK = 1e-9
 """Bounds are floats, rounded up by far more than a few float operations can lose."""
+
+MOST_ROWS = 6000
+"""Parts up to which each is a bundle of its own: tighter bounds, and 150 MB of them."""
+
+LONGEST_SLIDE = 1 << 62
+"""Longer ones are not for 64-bit arithmetic: their bounds are looser."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +52,7 @@ class Part:
     edges: Edges
     rate: Fraction
     load: Load
+    """Without its shorter ranges, where the technique does not ask for them."""
     omega: Fraction
     near_rate: float
     near_final: float
@@ -45,18 +60,45 @@ class Part:
 
     @classmethod
     def of(cls, queries: Sequence[tuple[int, ACQ]], cost: Cost) -> Part:
-        edges, load = Edges.of(q.window for _, q in queries), Load.of(q.window for _, q in queries)
-        return cls.priced(tuple((i, q.name) for i, q in queries), edges, load, cost)
+        windows = [q.window for _, q in queries]
+        edges = Edges.of(dict.fromkeys(windows))
+        return cls.priced(
+            tuple((i, q.name) for i, q in queries), edges, edge_rate(edges), load_of(windows, cost.technique), cost
+        )
 
     @classmethod
-    def priced(cls, queries: tuple[tuple[int, str], ...], edges: Edges, load: Load, cost: Cost) -> Part:
-        rate = edge_rate(edges)
-        omega, floor = cost.technique.omega(load, rate), cost.technique.floor(load, rate)
-        near = float(rate), float(rate * omega), float(floor)
-        return cls(queries[0][0], queries, edges, rate, load, omega, *near)
+    def priced(
+        cls, queries: tuple[tuple[int, str], ...], edges: Edges, rate: Fraction, load: Load, cost: Cost
+    ) -> Part:
+        omega = cost.technique.omega(load, rate)
+        floor = omega if cost.technique.floor is cost.technique.omega else cost.technique.floor(load, rate)
+        near_rate, near_omega = float(rate), float(omega)
+        near_floor = near_omega if floor is omega else float(floor)
+        return cls(queries[0][0], queries, edges, rate, load, omega, near_rate, near_rate * near_omega, near_floor)
 
     def tree(self, cost: Cost) -> Tree:
         return Tree(tuple(n for _, n in self.queries), self.edges, self.rate, self.omega, cost.technique.name)
+
+
+def load_of(windows: Sequence[Window], technique: Technique) -> Load:
+    """What the technique has to know of the windows."""
+    if not technique.together:
+        return Load.of(windows)
+    # Omega is a sum over the windows, or hangs on the longest range: the other ranges need no list.
+    lengths: dict[int, int] = {}  # windows of one slide add up without a fraction
+    for window in windows:
+        lengths[window.slide] = lengths.get(window.slide, 0) + window.length
+    overlap = sum((Fraction(length, slide) for slide, length in lengths.items()), Fraction(0))
+    longest = Fraction(max(window.length for window in windows), 1_000_000)
+    return Load(overlap, ((longest, len(windows)),), len(windows))
+
+
+def joint_load(left: Load, right: Load, technique: Technique) -> Load:
+    if not technique.together:
+        return left | right
+    windows = left.windows + right.windows
+    longest = max(left.ranges[-1][0], right.ranges[-1][0])
+    return Load(left.overlap + right.overlap, ((longest, windows),), windows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +108,52 @@ class Merge:
     gain: Fraction
     left: Part
     right: Part
-    merged: Part
+    rate: Fraction
+    load: Load
+
+    def part(self, cost: Cost) -> Part:
+        queries = tuple(sorted(self.left.queries + self.right.queries))
+        return Part.priced(queries, self.left.edges | self.right.edges, self.rate, self.load, cost)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Parts with equal slides, as many classes, and so equal edge rates; the lowest floor first.
+
+    `slide` is 0 where a part has several.
+    """
+
+    members: tuple[Part, ...]
+    slide: int
+    classes: int
 
 
 class Weaving:
     """The parts of one grouping and their merges, the best first.
 
     `saving` is what one tree less saves apart from final aggregation: a pass over the rows, or a fold of the
-    composite slices. Merges that cannot gain more than `above` are not even remembered.
+    composite slices. Merges that cannot gain more than `above` are not even remembered. `counted` tells how many
+    pairs were counted.
     """
 
     def __init__(self, parts: Iterable[Part], saving: Fraction, cost: Cost, above: float = -inf) -> None:
         self.parts = {part.position: part for part in parts}
+        self.counted = 0
         self._saving, self._near_saving, self._cost, self._above = saving, float(saving), cost, above
-        self._at_least: dict[tuple[Part, Part], float] = {}  # edge rates that merged pairs reach
+        self._adds = cost.technique.additive
+        self._board = Board.of({part: part.edges for part in self.parts.values()})
+        self._at_least: dict[Part, dict[Part, float]] = {}  # edge rates that merged pairs reach
         self._serial = count()  # keeps heaps from comparing parts where a merged part stands in an old one's place
         self._evaluated: list[tuple[Fraction, int, int, int, Merge]] = []  # heap by negative gain
         self._waiting: list[tuple[float, int, bool, Part, Part]] = []  # heap by negative bound; True: refined
-        for left, right in combinations(sorted(self.parts.values(), key=lambda p: p.position), 2):
-            rate = left.near_rate if left.near_rate > right.near_rate else right.near_rate
-            bound = self._bound(left, right, rate)
-            if bound > above:
-                self._waiting.append((-bound, next(self._serial), False, left, right))
-        heapify(self._waiting)
+        self._cells: list[tuple[float, int, int, int, int]] = []  # heap by negative bound: bundles, members
+        self._rows: list[NDArray[np.float64] | None] = []  # for each bundle, bounds with it and the bundles before it
+        self._tops: list[tuple[float, int]] = []  # heap of rows by their negative greatest bound
+        self._bundles: list[Bundle] = bundles(self.parts.values(), self._adds)
+        self._place = {b.members[0].position: i for i, b in enumerate(self._bundles) if len(b.members) == 1}
+        self._table = Table(self._bundles)
+        for row in range(len(self._bundles)):
+            self._add_row(row)
 
     def best(self) -> Merge | None:
         """The merge with the greatest gain; None where there is none above the threshold."""
@@ -97,53 +162,122 @@ class Weaving:
                 heappop(self._evaluated)
             # A bound that falls short even of the float below the gain falls short of the gain.
             reach = nextafter(float(self._evaluated[0][0]), inf) if self._evaluated else inf
-            while self._waiting and self._waiting[0][0] <= reach:
+            row = self._tops[0][0] if self._tops else inf
+            cell = self._cells[0][0] if self._cells else inf
+            pair = self._waiting[0][0] if self._waiting else inf
+            if min(row, cell, pair) > reach or min(row, cell, pair) == inf:
+                return self._evaluated[0][4] if self._evaluated else None
+            if pair <= row and pair <= cell:
                 *_, refined, left, right = heappop(self._waiting)
                 if self._alive(left, right):
                     self._look_closer(left, right, refined)
-                    break
+            elif cell <= row:
+                self._open_cell(*heappop(self._cells)[1:])
             else:
-                return self._evaluated[0][4] if self._evaluated else None
+                self._open_row(heappop(self._tops)[1])
 
     def merge(self, merge: Merge) -> None:
         """Put the merged part in the place of the two."""
-        new = merge.merged
-        del self.parts[merge.left.position], self.parts[merge.right.position]
-        for other in self.parts.values():
-            left, right = _pair(new, other)
-            # Edges are never lost by merging: what half of a pair reached, the whole reaches.
-            rate = max(
-                new.near_rate,
-                other.near_rate,
-                self._at_least.get(_pair(merge.left, other), 0.0),
-                self._at_least.get(_pair(merge.right, other), 0.0),
-            )
-            self._wait(left, right, rate, refined=False)
+        new = merge.part(self._cost)
+        if self._board is not None:
+            self._board.merge(new, merge.left, merge.right)
+        for old in (merge.left, merge.right):
+            del self.parts[old.position]
+            if old.position in self._place:
+                place = self._place.pop(old.position)
+                self._table.alive[place] = False
+                self._rows[place] = None
+        # Edges are never lost by merging: what half of a pair reached, the whole reaches.
+        reached = self._at_least.pop(merge.left, {})
+        for other, rate in self._at_least.pop(merge.right, {}).items():
+            reached[other] = max(rate, reached.get(other, 0.0))
+        for other, rate in reached.items():
+            if self.parts.get(other.position) is other:
+                self._at_most_known(new, other, rate)
         self.parts[new.position] = new
-        if len(self._waiting) > 2 * len(self.parts) ** 2:
-            self._waiting = [entry for entry in self._waiting if self._alive(entry[3], entry[4])]
-            heapify(self._waiting)
+        self._place[new.position] = len(self._bundles)
+        self._bundles.append(Bundle((new,), 0, 0))
+        self._table.add(self._bundles[-1])
+        self._add_row(len(self._bundles) - 1)
 
     def _alive(self, left: Part, right: Part) -> bool:
         return self.parts.get(left.position) is left and self.parts.get(right.position) is right
 
+    def _add_row(self, row: int) -> None:
+        bundle = self._bundles[row]
+        rates = self._table.least_rates(row)
+        if len(bundle.members) == 1:
+            for other, rate in self._at_least.get(bundle.members[0], {}).items():
+                place = self._place.get(other.position)
+                if place is not None and place < row:
+                    rates[place] = max(rates[place], rate)
+        bounds = self._table.bounds(row, rates, self._near_saving, self._adds)
+        if len(bundle.members) == 1:
+            bounds[row] = -inf
+        bounds[bounds <= self._above] = -inf
+        self._rows.append(bounds)
+        self._push_row(row, bounds)
+
+    def _push_row(self, row: int, bounds: NDArray[np.float64]) -> None:
+        top = float(bounds.max())
+        if top > -inf:
+            heappush(self._tops, (-top, row))
+
+    def _open_row(self, row: int) -> None:
+        """Take the best pair of bundles out of a row, and see what is in it."""
+        bounds = self._rows[row]
+        if bounds is None:
+            return
+        column = int(bounds.argmax())
+        if not self._table.alive[column]:
+            bounds[~self._table.alive[: row + 1]] = -inf
+        else:
+            bounds[column] = -inf
+            one, other = self._bundles[row], self._bundles[column]
+            if len(one.members) == len(other.members) == 1:
+                self._look_closer(*_pair(one.members[0], other.members[0]), refined=False)
+            else:
+                self._push_cell(row, column, 0, int(row == column))
+        self._push_row(row, bounds)
+
+    def _push_cell(self, row: int, column: int, i: int, j: int) -> None:
+        one, other = self._bundles[row].members, self._bundles[column].members
+        if i < len(one) and j < len(other):
+            rate = self._table.least_rate(row, column)
+            bound = self._bound(one[i], other[j], rate)
+            if bound > self._above:
+                heappush(self._cells, (-bound, row, column, i, j))
+
+    def _open_cell(self, row: int, column: int, i: int, j: int) -> None:
+        """Bounds fall along both bundles: what follows a pair has one member in common with it."""
+        one, other = self._bundles[row].members[i], self._bundles[column].members[j]
+        self._push_cell(row, column, i, j + 1)
+        first = i + 1 if row == column else 0
+        if j == first:
+            self._push_cell(row, column, i + 1, first + 1 if row == column else 0)
+        if self._alive(one, other):
+            self._look_closer(*_pair(one, other), refined=False)
+
     def _look_closer(self, left: Part, right: Part, refined: bool) -> None:
-        if not refined and len(left.edges.classes) * len(right.edges.classes) <= FEW_PAIRS:
-            common = _most_common_edges(left.edges.classes, right.edges.classes) * 1e6
-            rate = (left.near_rate + right.near_rate) * (1 - SLACK) - common
-            rate = max(rate, left.near_rate, right.near_rate, self._at_least.get(_pair(left, right), 0.0))
-            self._wait(left, right, rate, refined=True)
+        few = len(left.edges.classes) * len(right.edges.classes) <= FEW_PAIRS
+        if not refined and (few or not self._adds):
+            rate = max(left.near_rate, right.near_rate, self._at_least.get(left, {}).get(right, 0.0))
+            if few:
+                common = _most_common_edges(left.edges.classes, right.edges.classes) * 1e6
+                rate = max(rate, (left.near_rate + right.near_rate) * (1 - SLACK) - common)
+            self._at_most_known(left, right, rate)
+            bound = self._bound(left, right, rate)
+            if bound > self._above:
+                heappush(self._waiting, (-bound, next(self._serial), True, left, right))
             return
         merge = self._evaluate(left, right)
-        self._at_least[_pair(left, right)] = merge.merged.near_rate
+        self._at_most_known(left, right, float(merge.rate))
         if merge.gain > self._above:
             heappush(self._evaluated, (-merge.gain, left.position, right.position, next(self._serial), merge))
 
-    def _wait(self, left: Part, right: Part, rate: float, refined: bool) -> None:
-        self._at_least[_pair(left, right)] = rate
-        bound = self._bound(left, right, rate)
-        if bound > self._above:
-            heappush(self._waiting, (-bound, next(self._serial), refined, left, right))
+    def _at_most_known(self, left: Part, right: Part, rate: float) -> None:
+        self._at_least.setdefault(left, {})[right] = rate
+        self._at_least.setdefault(right, {})[left] = rate
 
     def _bound(self, left: Part, right: Part, rate: float) -> float:
         """No less than the gain, if the merged edge rate is at least `rate`."""
@@ -152,11 +286,92 @@ class Weaving:
         return before - after + SLACK * (before + after)
 
     def _evaluate(self, left: Part, right: Part) -> Merge:
-        edges = left.edges | right.edges
-        queries = tuple(sorted(left.queries + right.queries))
-        merged = Part.priced(queries, edges, left.load | right.load, self._cost)
+        self.counted += 1
+        rate = self._board.edge_rate(left, right) if self._board else edge_rate(left.edges | right.edges)
+        load = joint_load(left.load, right.load, self._cost.technique)
         before = left.rate * left.omega + right.rate * right.omega
-        return Merge(self._saving + before - merged.rate * merged.omega, left, right, merged)
+        return Merge(self._saving + before - rate * self._cost.technique.omega(load, rate), left, right, rate, load)
+
+
+class Table:
+    """What bounds need to know of bundles, as columns."""
+
+    def __init__(self, bundles: Sequence[Bundle]) -> None:
+        self._size = 0
+        room = 2 * len(bundles) + 1  # each merge adds a bundle and there are fewer merges than parts
+        self._slides = np.zeros(room, np.int64)
+        self._classes = np.zeros(room, np.int64)
+        self._rates, self._finals, self._floors = np.zeros(room), np.zeros(room), np.zeros(room)
+        self.alive = np.zeros(room, np.bool_)
+        for bundle in bundles:
+            self.add(bundle)
+
+    def add(self, bundle: Bundle) -> None:
+        if self._size == len(self.alive):
+            for name in ("_slides", "_classes", "_rates", "_finals", "_floors", "alive"):
+                column = getattr(self, name)
+                setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
+        first, i = bundle.members[0], self._size
+        self._slides[i], self._classes[i] = bundle.slide, bundle.classes
+        self._rates[i], self._finals[i], self._floors[i] = first.near_rate, first.near_final, first.near_floor
+        self.alive[i] = True
+        self._size += 1
+
+    def least_rates(self, row: int) -> NDArray[np.float64]:
+        """For this bundle with itself and each before it, an edge rate that no merged pair of theirs is below."""
+        upto = slice(0, row + 1)
+        rates: NDArray[np.float64] = np.maximum(self._rates[upto], self._rates[row])
+        if self._slides[row]:
+            slides, classes = self._slides[upto], self._classes[upto]
+            slide, own = int(self._slides[row]), int(self._classes[row])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                # Two classes meet once in the least common multiple of their slides, or never.
+                meet = np.gcd(slides, slide) * (classes * own) / (slides.astype(float) * slide)
+            # Different parts of one slide have at most one class in common, and none if they have but one.
+            meet[slides == slide] = (np.maximum(classes[slides == slide], own) > 1) / slide
+            apart = (self._rates[upto] + self._rates[row]) * (1 - SLACK) - meet * 1e6
+            np.maximum(rates, apart, out=rates, where=slides > 0)
+        return rates
+
+    def least_rate(self, row: int, column: int) -> float:
+        return float(self.least_rates(max(row, column))[min(row, column)])
+
+    def bounds(self, row: int, rates: NDArray[np.float64], saving: float, adds: bool) -> NDArray[np.float64]:
+        """No less than the gain of any pair of parts from the two bundles."""
+        upto = slice(0, row + 1)
+        floors = self._floors[upto] + self._floors[row] if adds else np.maximum(self._floors[upto], self._floors[row])
+        before, after = saving + self._finals[upto] + self._finals[row], rates * floors
+        bounds: NDArray[np.float64] = before - after + SLACK * (before + after)
+        bounds[~self.alive[upto]] = -inf
+        return bounds
+
+
+def bundles(parts: Iterable[Part], adds: bool) -> list[Bundle]:
+    """Each part alone, or, where that are too many, those of equal slides and as many classes together.
+
+    Of a bundle's members the one with the lowest floor has the highest bound, whatever it is paired with: where
+    floors add up and final costs are the rate times the floor, a part loses `(merged rate - rate) * floor`.
+    """
+    parts = sorted(parts, key=lambda part: part.position)
+    alone = [Bundle((part,), *_slide_and_classes(part)) for part in parts]
+    if len(parts) <= MOST_ROWS or not adds or any(p.near_final != p.near_rate * p.near_floor for p in parts):
+        return alone
+    alike: dict[tuple[int, int], list[Part]] = {}
+    for bundle in alone:
+        alike.setdefault((bundle.slide, bundle.classes), []).append(bundle.members[0])
+    found = []
+    for (slide, classes), members in alike.items():
+        if slide:
+            found.append(Bundle(tuple(sorted(members, key=lambda part: part.near_floor)), slide, classes))
+        else:
+            found += [Bundle((part,), 0, classes) for part in members]
+    return found
+
+
+def _slide_and_classes(part: Part) -> tuple[int, int]:
+    classes = part.edges.classes
+    slide = classes[0][0]
+    return (slide if slide == classes[-1][0] < LONGEST_SLIDE and len(classes) <= 2 else 0), len(classes)
 
 
 def _pair(one: Part, other: Part) -> tuple[Part, Part]:
@@ -185,7 +400,15 @@ def weave(queries: Sequence[tuple[int, ACQ]], saving: Fraction, cost: Cost) -> l
 
 def equal_edges(queries: Sequence[tuple[int, ACQ]], cost: Cost) -> list[Part]:
     """Queries whose edges are the same share a tree for nothing, so they are one part before anything is counted."""
-    classes: dict[Edges, list[tuple[int, ACQ]]] = {}
-    for position, query in queries:
-        classes.setdefault(Edges.of([query.window]), []).append((position, query))
+    classes: dict[tuple[int, int, int], list[tuple[int, ACQ]]] = {}
+    for positioned in queries:
+        window = positioned[1].window
+        slide = window.slide
+        begin, end = window.offset % slide, (window.offset + window.length) % slide
+        key = (slide, begin, end) if begin < end else (slide, end, begin)
+        members = classes.get(key)
+        if members is None:
+            classes[key] = [positioned]
+        else:
+            members.append(positioned)
     return [Part.of(members, cost) for members in classes.values()]

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 
 from weft.model import Edges
 from weft.optimizer.edge_counting import bit_set, exact, f1
+from weft.optimizer.edge_counting.board import Board
 
 MICROSECONDS_A_SECOND = 1_000_000
 
@@ -29,7 +31,15 @@ density: Density = exact.density
 
 def edge_rate(edges: Edges) -> Fraction:
     """Slices a second."""
+    classes = edges.classes
+    if len(classes) <= 2 and classes[0][0] == classes[-1][0]:
+        return _rate_of_one_slide(len(classes), classes[0][0])
     return density(edges) * MICROSECONDS_A_SECOND
+
+
+@lru_cache(maxsize=1 << 14)
+def _rate_of_one_slide(classes: int, slide: int) -> Fraction:
+    return Fraction(classes * MICROSECONDS_A_SECOND, slide)
 
 
 def weaveability(left: Edges, right: Edges) -> Fraction:
@@ -42,4 +52,4 @@ def weaveability(left: Edges, right: Edges) -> Fraction:
     return (density(left) + density(right) - together) / together
 
 
-__all__ = ["COUNTERS", "Density", "density", "edge_rate", "weaveability"]
+__all__ = ["COUNTERS", "Board", "Density", "density", "edge_rate", "weaveability"]

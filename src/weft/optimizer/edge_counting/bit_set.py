@@ -26,7 +26,12 @@ def density(edges: Edges) -> Fraction:
 
 def marked(classes: Iterable[EdgeClass], period: int) -> int:
     """The number of edges in `[0, period)`, where `period` is a multiple of each slide."""
-    marks = 0
+    return marks(classes, period).bit_count()
+
+
+def marks(classes: Iterable[EdgeClass], period: int) -> int:
+    """The edges in `[0, period)` as bits."""
+    found = 0
     for slide, shift in classes:
         comb, length = 1, slide  # a mark at every multiple of the slide below `length`
         while length < period:
@@ -34,5 +39,5 @@ def marked(classes: Iterable[EdgeClass], period: int) -> int:
             length *= 2
         comb &= (1 << period) - 1
         # The last tooth is at `period - slide`, so a shift below the slide moves none out of the period.
-        marks |= comb << shift % slide
-    return marks.bit_count()
+        found |= comb << shift % slide
+    return found
