@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from weft.bench.auto import AUTO
 from weft.bench.benchmark import Benchmark
 from weft.bench.figures.bench import FIGURE
 from weft.bench.spark import SPARK
 from weft.bench.state import STATE
 
-BENCHMARKS: Mapping[str, Benchmark] = {b.name: b for b in (SPARK, STATE, FIGURE)}
+BENCHMARKS: Mapping[str, Benchmark] = {b.name: b for b in (SPARK, STATE, FIGURE, AUTO)}

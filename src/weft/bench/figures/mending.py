@@ -14,12 +14,13 @@ from weft.optimizer.incremental import add, begin
 TOLERANCES = (0, 5, 10, 20, 30, 50, None)
 """In percent; None never plans anew."""
 
-RATE = 100
+RATE = 30
+"""Rows a second: few enough that there are many trees to choose from, and so to choose wrongly."""
 
 
 def rows(scale: Scale, say: Say) -> list[Row]:
     """Queries come one at a time; the drift is the mean over all of them, against planning anew at each."""
-    (first, last) = scale.of((20, 80), (50, 300))
+    (first, last) = scale.of((20, 60), (50, 300))
     cost = Cost(TECHNIQUES["panes"])
     found: dict[int | None, list[tuple[float, int, int]]] = {tolerance: [] for tolerance in TOLERANCES}
     for seed in scale.seeds:

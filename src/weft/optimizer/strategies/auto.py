@@ -25,15 +25,17 @@ EFFORT = 50_000
 """Unions of marks that a grouping may cost for each way to feed its trees: half a second."""
 
 
-def search(small: int = SMALL, effort: int = EFFORT) -> Strategy:
+def search(small: int = SMALL, effort: int = EFFORT, composite: bool = True) -> Strategy:
+    """Without `composite`, every tree has a pass of its own, as in Weave Share's plans."""
+
     def auto(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
         sharings, optimal = [], True
         for group in groupings(workload):
             pricing = Pricing(inseparable(group, cost), cost)
             if len(pricing.atoms) <= small:
-                sharings.append(cheapest_sharing(pricing, statistics))
+                sharings.append(cheapest_sharing(pricing, statistics, composite))
             else:
-                sharings.append(_improved(group, pricing, statistics, cost, effort))
+                sharings.append(_improved(group, pricing, statistics, cost, effort, composite))
                 optimal = False
         return build("auto", workload, statistics, cost, sharings, optimal=optimal)
 
@@ -41,7 +43,7 @@ def search(small: int = SMALL, effort: int = EFFORT) -> Strategy:
 
 
 def _improved(
-    group: Sequence[Positioned], pricing: Pricing, statistics: Statistics, cost: Cost, effort: int
+    group: Sequence[Positioned], pricing: Pricing, statistics: Statistics, cost: Cost, effort: int, composite: bool
 ) -> Sharing:
     rate, slices = statistics.rate, pricing.edge_rate
 
@@ -51,7 +53,7 @@ def _improved(
 
     own = improve(rate)
     # Where rows are no more than slices, a fold costs what a pass does, and the composite pass comes on top.
-    if slices < rate:
+    if composite and slices < rate:
         folded = improve(slices)
         if rate + price(pricing, folded, slices) < price(pricing, own, rate):
             return Sharing(tuple(map(pricing.tree, folded)), composite=True)

@@ -33,11 +33,11 @@ def exhaustive(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
     return build("exhaustive", workload, statistics, cost, sharings, optimal=True)
 
 
-def cheapest_sharing(pricing: Pricing, statistics: Statistics) -> Sharing:
-    """Of both ways to feed trees; of equal costs, a pass each."""
+def cheapest_sharing(pricing: Pricing, statistics: Statistics, composite: bool = True) -> Sharing:
+    """Of both ways to feed trees, or with a pass each only; of equal costs, a pass each."""
     slices = pricing.edge_rate
     own, folded = cheapest_trees(pricing, (statistics.rate, slices))
-    if statistics.rate + price(pricing, folded, slices) < price(pricing, own, statistics.rate):
+    if composite and statistics.rate + price(pricing, folded, slices) < price(pricing, own, statistics.rate):
         return Sharing(tuple(map(pricing.tree, folded)), composite=True)
     return Sharing(tuple(map(pricing.tree, own)))
 

@@ -1,0 +1,123 @@
+"""The papers' figures: which there are, what they refuse, and that a small one runs, prints and draws."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from weft.bench.auto import AutoSettings
+from weft.bench.auto import run as run_auto
+from weft.bench.chart import Chart, to_page, to_svg, to_text
+from weft.bench.figures import FIGURES, Scale
+from weft.bench.figures.counting import EXPERIMENTS, counters, weave
+from weft.bench.figures.sharing import draw, plan
+from weft.cli import app
+from weft.optimizer.edge_counting import exact
+
+runner = CliRunner()
+TINY = Scale(quick=True, repeat=1, seed=1, budget=1)
+
+
+def quiet(text: str) -> None:
+    pass
+
+
+def test_every_figure_of_the_papers_is_there() -> None:
+    paper_1 = [str(n) for n in (*range(4, 12), 14)]
+    dissertation = [str(n) for n in (*range(34, 40), *range(42, 49))]
+    assert sorted(FIGURES) == sorted([*paper_1, *dissertation, "table6", "table12", "table13"])
+
+
+@pytest.mark.parametrize("name", ["7", "14", "34", "43", "47"])
+def test_a_figure_has_points_and_says_what_the_papers_say(name: str) -> None:
+    figure = FIGURES[name]
+    rows = figure.rows(TINY, quiet)
+    assert all(figure.x in row and figure.y in row for row in rows)
+    claims = figure.claims(rows)
+    assert claims
+    assert all(claim.paper and claim.ours for claim in claims)
+    for chart in figure.charts(rows):
+        assert to_svg(chart).count("<polyline") == len(chart.series)
+
+
+def test_the_command_prints_the_papers_beside_ours_and_draws(tmp_path: Path) -> None:
+    page = tmp_path / "figure.html"
+    done = runner.invoke(app, ["bench", "figure", "34", "--quick", "--draw", str(page)])
+    assert done.exit_code == 0, done.stderr
+    assert "Operations to count edges, by number of slides   (dissertation, figure 34)" in done.stdout
+    assert "the bit set's operations grow as e**n" in done.stdout
+    assert "o bit set   x F1" in done.stdout
+    assert "<svg" in page.read_text()
+    assert "http" not in page.read_text().replace("http://www.w3.org/2000/svg", "")
+    found = json.loads(runner.invoke(app, ["bench", "figure", "34", "--quick", "--json"]).stdout)
+    assert (found["summary"]["figure"], found["summary"]["differ"], found["summary"]["drawn"]) == ("34", 0, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["99"], "there is no figure '99'; choose one of 4, 5, 6"),
+        (["34", "--sizes", "huge"], "sizes are quick or full"),
+        (["34", "--draw", "figure.png"], "neither an .svg nor an .html file"),
+        (["34", "--draw", "missing/figure.svg"], "name a file that can be written"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(words: list[str], reason: str) -> None:
+    refused = runner.invoke(app, ["bench", "figure", *words])
+    assert refused.exit_code == 2
+    assert reason in refused.stderr
+
+
+def test_weaving_with_any_counter_gives_the_trees_of_weave_share() -> None:
+    workload = draw(3, 15)
+    expected = len(plan("weave_share", workload, 40).trees)
+    assert 1 < expected < 15
+    for density in (*counters().values(), exact.density):
+        assert weave(workload, plan("no_share", workload, 40).rate, density, seconds=60) == expected
+
+
+def test_the_experiments_are_those_of_table_5() -> None:
+    found = [(e.shape.number, e.shape.maximum_slide, float(e.shape.rate), e.shape.slides) for e in EXPERIMENTS[1:]]
+    assert found == [
+        (1000, 100, 1, "diverse"),
+        (1000, 100, 1, "normal"),
+        (50, 500, 0.1, "normal"),
+        (1000, 600, 1, "diverse"),
+    ]
+
+
+def test_auto_is_never_worse_and_the_summary_says_so() -> None:
+    report = run_auto(AutoSettings(workloads=3, small=3, most=16), quiet)
+    summary: dict[str, Any] = dict(report.summary)
+    assert (summary["worse"], summary["workloads"], summary["small_workloads"]) == (0, 3, 3)
+    assert summary["auto_optima_percent"] == 100
+    assert summary["mean_gain_percent"] >= summary["mean_gain_own_percent"] >= 0
+    assert 0 <= summary["weave_share_gap_percent"] <= summary["weave_share_worst_percent"]
+
+
+# Charts.
+
+
+def test_a_chart_in_letters_has_its_points_in_place() -> None:
+    text = to_text(Chart("Title", "x", "y", {"up": [(0, 0), (10, 10)], "flat": [(0, 5), (10, 5)]}))
+    lines = text.splitlines()
+    assert lines[0] == "Title"
+    assert lines[2].rstrip().endswith("o")
+    assert "       10 |" in lines[2]
+    assert text.splitlines()[-1] == "  o up   x flat"
+
+
+def test_what_a_logarithm_cannot_show_is_left_out() -> None:
+    chart = Chart("t", "x", "y", {"some": [(0, 1), (10, 0), (10, 100)], "none": [(0, 0)]}, log_x=True, log_y=True)
+    assert to_svg(chart).count("<circle") == 1
+    assert "nothing to draw" in to_svg(Chart("t", "x", "y", {}))
+    assert "nothing to draw" in to_text(Chart("t", "x", "y", {}))
+
+
+def test_a_page_escapes_what_it_shows() -> None:
+    page = to_page("<b>", [Chart("<i>", "<x>", "<y>", {"<s>": [(1, 1), (2, 2)]})], [["<h>"], ["<d>"]])
+    assert not any(tag in page for tag in ("<b>", "<i>", "<x>", "<y>", "<s>", "<d>"))
