@@ -75,16 +75,23 @@ def option(
     return field(default=default, metadata={"option": how})
 
 
+def flag(about: str) -> Any:
+    """A field of the settings that is either said or not."""
+    return field(default=False, metadata={"option": Option(about, False, False, bool, "")})
+
+
 def options(settings: type[Any]) -> dict[str, Option]:
     return {f.name: f.metadata["option"] for f in fields(settings)}
 
 
-def make_settings(settings: type[Any], given: Mapping[str, str | None], *, quick: bool) -> Any:
+def make_settings(settings: type[Any], given: Mapping[str, str | bool | None], *, quick: bool) -> Any:
     """Settings from what was written on the command line; the rest are defaults, or quick ones."""
     values: dict[str, Any] = {}
     for name, how in options(settings).items():
         text = given.get(name)
-        if text is not None:
+        if isinstance(text, bool):
+            values[name] = text
+        elif text is not None:
             values[name] = how.parse(text)
         elif quick:
             values[name] = how.quick

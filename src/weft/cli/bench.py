@@ -45,7 +45,7 @@ def choose(
 def command(benchmark: Benchmark) -> Callable[..., None]:
     """A function with an option for each setting; Typer reads them from its signature."""
 
-    def measure(quick: bool, as_json: bool, **given: str | None) -> None:
+    def measure(quick: bool, as_json: bool, **given: str | bool | None) -> None:
         settings = make_settings(benchmark.settings, given, quick=quick)
         report = benchmark.run(settings, say())
         if as_json:
@@ -71,6 +71,8 @@ def _given(name: str, how: Option) -> inspect.Parameter:
     if how.argument:
         argument = Annotated[str, typer.Argument(metavar=how.metavar, help=how.about)]
         return _parameter(name, argument, inspect.Parameter.empty)
+    if how.default is False:
+        return _parameter(name, Annotated[bool, typer.Option(f"--{name}", help=how.about)], False)
     written = typer.Option(f"--{name}", metavar=how.metavar, help=_help(how))
     return _parameter(name, Annotated[str | None, written], None)
 

@@ -107,6 +107,7 @@ def sliding(operator: Operator, slider: Slider, answer: Callable[..., None] | No
         _ = edition
         store(out, q, lower(state[0], whole(state)))
 
+    @register_jitable
     def slide(state: Any, column: Column, i: int, window: int, out: Column, q: int) -> None:
         _ = edition
         values, marks = state[0], state[1]
@@ -116,9 +117,14 @@ def sliding(operator: Operator, slider: Slider, answer: Callable[..., None] | No
         enter(state)
         store(out, q, lower(values, whole(state)))
 
+    def run(state: Any, column: Column, window: int, out: Column) -> None:
+        for i in range(len(column)):
+            slide(state, column, i, window, out, i)
+
     many = slider.many or (None if slider.since is None else _one_by_one(operator, slider.since))
     answer_many = None if many is None else _answer_many(many, advance)
-    steps = Steps(start, insert, leave, ask, slide, many)
+    run_many = None if many is None else _run_many(many, enter, leave)
+    steps = Steps(start, insert, leave, ask, slide, run, many, run_many)
     return Technique(build, answer or answer_all, answer_many, steps)
 
 
@@ -149,3 +155,17 @@ def _answer_many(many: Callable[..., None], advance: Callable[..., None]) -> Cal
             many(tables, lo[q], out[q])
 
     return answer_many
+
+
+def _run_many(many: Callable[..., None], enter: Callable[[Any], None], leave: Callable[[Any], None]) -> Any:
+    def run_many(state: Any, column: Column, firsts: Longs, out: Column) -> None:
+        values, marks = state[0], state[1]
+        for i in range(len(column)):
+            leave(state)
+            values[marks[END] & marks[SLOTS]] = column[i]
+            enter(state)
+            for j in range(len(firsts)):
+                firsts[j] += 1
+            many(state, firsts, out[i])
+
+    return run_many

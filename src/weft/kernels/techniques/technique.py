@@ -44,9 +44,14 @@ class Steps:
     """`ask(state, out, q)`: the aggregate of all that is inside, which is at least one, to `out[q]`."""
     slide: Callable[[Any, Column, int, int, Column, int], None]
     """`slide(state, column, i, window, out, q)`: insert, leave `window` partials inside, ask."""
+    run: Callable[[Any, Column, int, Column], None]
+    """`run(state, column, window, out)`: a slide for each partial of a column; what was inside before still is."""
     ask_many: Callable[[Any, Longs, Column], None] | None = None
     """`ask_many(state, firsts, out)`: the aggregates of `[firsts[j], END)` to `out[j]`. The first range is all that is
     inside, and none is longer than the one before: `firsts[0] == BEGIN`, ascending, below END."""
+    run_many: Callable[[Any, Column, Longs, Column], None] | None = None
+    """`run_many(state, column, firsts, out)`: for each partial of a column one leaves and one enters, `firsts` move on by
+    one, and `[firsts[j], END)` goes to `out[i, j]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +80,5 @@ def compiled(technique: Technique) -> Technique:
 
 
 def _kernel(function: Any) -> Any:
-    return None if function is None else njit(cache=True, nogil=True)(function)
+    """Nothing here makes or keeps an array, so references need not be counted: that took nine tenths of DABA's step."""
+    return None if function is None else njit(cache=True, nogil=True, _nrt=False)(function)
