@@ -58,6 +58,8 @@ class Technique:
     Where omega is a sum that no rate changes, the one in the tree with more slices goes to the other's. Where only the
     longest range counts, the one with the shorter range does. Its new tree stays as it was, and the old one loses.
     """
+    ranged: bool = True
+    """Omega looks at the ranges. Where it does not, searches need not carry them from tree to tree."""
 
 
 def _panes(load: Load, edge_rate: Fraction) -> Fraction:
@@ -135,9 +137,9 @@ TECHNIQUES: Mapping[str, Technique] = {
     t.name: t
     for t in (
         Technique("blocks", _blocks, _blocks, _longer, together=True),
-        Technique("panes", _panes, _panes, _sum, additive=True, together=True),
+        Technique("panes", _panes, _panes, _sum, additive=True, together=True, ranged=False),
         Technique("flat_fat", _flat_fat, _flat_fat_floor, _sum, additive=True),
-        Technique("flat_fit", _flat_fit, _flat_fit, _sum, additive=True, together=True),
+        Technique("flat_fit", _flat_fit, _flat_fit, _sum, additive=True, together=True, ranged=False),
         Technique("slick_deque_inv", _slick_deque_inv, _slick_deque_inv, _different_ranges),
         Technique("slick_deque_non_inv", _slick_deque_non_inv, _slick_deque_non_inv, _longer_and_windows_of_the_other),
     )

@@ -21,8 +21,8 @@ from weft.plan.values import Plan
 SMALL = 11
 """Different windows of a grouping up to which looking at all plans takes half a second at most."""
 
-EFFORT = 50_000
-"""Unions of marks that a grouping may cost for each way to feed its trees: half a second."""
+EFFORT = 30_000
+"""Unions of marks that a grouping may cost for each way to feed its trees: a third of a second."""
 
 
 def search(small: int = SMALL, effort: int = EFFORT, composite: bool = True) -> Strategy:

@@ -15,7 +15,7 @@ SEED = 1
 LARGEST_SPLIT = 32
 """Atoms of a tree up to which it is worth trying to halve it: that takes their cube."""
 
-FUTILE = 30
+FUTILE = 20
 """Restarts without a better plan after which another one is hardly worth its while."""
 
 
@@ -28,8 +28,10 @@ class Improving:
         self._draw = Random(SEED)
 
     def improve(self, trees: Sequence[int]) -> list[int]:
-        """A partition that is not dearer than `trees`."""
-        best = self._descend(list(trees))
+        """A partition that is not dearer than `trees`; what is found from all atoms alone or together may be better."""
+        alone = [1 << i for i in range(len(self._pricing.atoms))]
+        found = [self._descend(list(begin)) for begin in (trees, alone, [self._pricing.all])]
+        best = min(found, key=self._total)
         least, futile = self._total(best), 0
         while futile < FUTILE and not self._done():
             found = self._descend(self._shaken(best))

@@ -101,6 +101,8 @@ class Pricing:
 
     def _atom(self, atom: Sequence[Positioned]) -> Sum:
         edges, load = Edges.of(q.window for _, q in atom), Load.of(q.window for _, q in atom)
+        if not self._cost.technique.ranged:
+            load = Load(load.overlap, (), load.windows)
         if self._period > LONGEST_MARKS:
             return self._priced(0, edges, load)
         marks = 0
