@@ -50,8 +50,8 @@ class Steps:
     """`ask_many(state, firsts, out)`: the aggregates of `[firsts[j], END)` to `out[j]`. The first range is all that is
     inside, and none is longer than the one before: `firsts[0] == BEGIN`, ascending, below END."""
     run_many: Callable[[Any, Column, Longs, Column], None] | None = None
-    """`run_many(state, column, firsts, out)`: for each partial of a column one leaves and one enters, `firsts` move on by
-    one, and `[firsts[j], END)` goes to `out[i, j]`."""
+    """`run_many(state, column, firsts, out)`: for each partial of a column one leaves and one enters, `firsts` move on
+    by one, and `[firsts[j], END)` goes to `out[i, j]`."""
 
 
 @dataclass(frozen=True, slots=True)

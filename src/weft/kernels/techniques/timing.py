@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,14 @@ def _now(clock: Longs, address: int) -> int:
     return clock[0] * 1_000_000_000 + clock[1]  # type: ignore[no-any-return]
 
 
+def _slide(technique: Technique) -> Callable[..., None]:
+    assert technique.steps is not None
+    return technique.steps.slide
+
+
 def step_nanoseconds(technique: Technique, state: State, column: Column, window: int) -> NDArray[np.int64]:
     """What each slide over the column took, with the clock's own time still in it."""
-    slide = technique.steps and technique.steps.slide
+    slide = _slide(technique)
 
     @njit(nogil=True, _nrt=False)
     def run(state: Any, column: Column, window: int, out: Column, clock: Longs, address: int, taken: Longs) -> None:
@@ -61,7 +67,7 @@ def separately(technique: Technique, states: list[State]) -> Any:
 
     The arrays of all structures are stacked, so that one loop serves any number of them.
     """
-    slide = technique.steps and technique.steps.slide
+    slide = _slide(technique)
     stacked = tuple(np.stack(arrays) for arrays in zip(*states))
 
     @njit(nogil=True, _nrt=False)
