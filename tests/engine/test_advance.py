@@ -11,7 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.aggregates import Component
-from weft.engine import FOREVER, CallLayout, FeedLayout, Layout, QueryLayout, State, TreeLayout, advance, to_table
+from weft.engine import (
+    FOREVER,
+    CallLayout,
+    FeedLayout,
+    Grouping,
+    Layout,
+    QueryLayout,
+    State,
+    TreeLayout,
+    advance,
+    to_table,
+)
 from weft.engine.project import Typed
 from weft.engine.ranges import SumOverflow
 from weft.kernels import TECHNIQUES
@@ -23,34 +34,38 @@ Entry = tuple[int, str | None, float | None]
 """Event time, key, value."""
 
 
-def query(name: str, window: Window, component: int, kind: str, type_: pa.DataType) -> QueryLayout:
+COMPONENTS = (Component("rows"), Component("sum", ("v",)), Component("max", ("v",)))
+BY_KEY = Grouping(0, (pa.field("k0", pa.string()),))
+
+
+def query(name: str, window: Window, component: Component, type_: pa.DataType) -> QueryLayout:
     outputs = (Typed("key", pa.string(), (), 0), Typed("window_start", TIME), Typed("call", type_, (), 0))
     schema = pa.schema([("k", pa.string()), ("start", TIME), ("value", type_)])
-    return QueryLayout(name, window, None, (CallLayout("value", (component,), (kind,), type_),), outputs, None, schema)
+    return QueryLayout(name, window, None, (CallLayout("value", (component,), type_),), outputs, None, schema)
 
 
 def layout(
     windows: Sequence[Window], value: pa.DataType = DOUBLE, trees: int = 1, technique: str = "blocks"
 ) -> Layout:
     """A sum and a maximum over each window, in one tree or in one a window, fed from the composite slices."""
-    components = (Component("rows"), Component("sum", ("v",)), Component("max", ("v",)))
-    queries = [
-        [query(f"sum{i}", w, 1, "sum", value), query(f"max{i}", w, 2, "max", value)] for i, w in enumerate(windows)
-    ]
+    _, total, most = COMPONENTS
+    queries = [[query(f"sum{i}", w, total, value), query(f"max{i}", w, most, value)] for i, w in enumerate(windows)]
     parts = [[q for pair in queries for q in pair]] if trees == 1 else queries
     composite = Edges.of(windows)
     return Layout(
         feeds=(
             FeedLayout(
                 0,
+                BY_KEY,
                 composite,
-                (pa.field("k0", pa.string()),),
                 ("k0",),
                 (),
-                components,
+                COMPONENTS,
                 (("c0",), ("c1",), ("c2",)),
                 tuple(
-                    TreeLayout(n, Edges.of(q.window for q in part), (0, 1, 2), tuple(part), technique)
+                    TreeLayout(
+                        n, BY_KEY, Edges.of(q.window for q in part), COMPONENTS, {None: None}, 0, tuple(part), technique
+                    )
                     for n, part in enumerate(parts)
                 ),
             ),

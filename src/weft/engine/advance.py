@@ -23,13 +23,13 @@ FOREVER = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one call gave. `added` are the partials that the state gained, a tree: what must be written down."""
+    """What one call gave. `added` are the partials that the state gained, by tree: what must be written down."""
 
     answers: Mapping[str, pa.Table]
     state: State
     added: Mapping[int, Partials]
     groups: Mapping[int, GroupIndex]
-    """What the numbers in `added` stand for, a feed."""
+    """What the numbers in `added` stand for, by grouping."""
     late: Mapping[str, int]
 
 
@@ -40,26 +40,27 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout)
     answers   a table a query, as Spark's schema of it says
     """
     groups: dict[int, GroupIndex] = dict(state.groups)
-    trees: dict[int, Partials] = {}
-    answers: dict[str, pa.Table] = {}
+    kept: dict[int, Partials] = dict(state.trees)
     added: dict[int, Partials] = {}
     late: dict[str, int] = {}
+    before = None if state.watermark is None else layout.horizons(state.watermark)
+    after = layout.horizons(until)
     for feed in layout.feeds:
-        index = groups.setdefault(feed.number, GroupIndex(feed.keys))
+        index = groups.setdefault(feed.grouping.number, GroupIndex(feed.grouping.keys))
         fresh = None if partials is None else _receive(partials, feed, index)
-        for tree in feed.trees:
-            kept = state.trees.get(tree.number)
-            if fresh is not None:
-                if state.watermark is not None:
-                    late.update(_late(fresh, tree, state.watermark))
-                new = _take_in(fresh, feed, tree, state.watermark)
-                # What expires at once need not be written down.
-                added[tree.number] = new.where(new.slices >= first_open(tree, until))
-                kept = new if kept is None else kept.merge(new, len(index))
-            if kept is None:
-                continue
-            answers.update(answer_tree(kept, tree, index, state.watermark, until, layout))
-            trees[tree.number] = kept.where(kept.slices >= first_open(tree, until))
+        for tree in feed.trees if fresh is not None else ():
+            assert fresh is not None
+            if state.watermark is not None:
+                late.update(_late(fresh, tree, state.watermark))
+            new = _take_in(fresh, feed, tree, None if before is None else before[tree.number])
+            # What expires at once need not be written down.
+            added[tree.number] = new.where(new.slices >= after[tree.number])
+            older = kept.get(tree.number)
+            kept[tree.number] = new if older is None else older.merge(new, len(index))
+    answers: dict[str, pa.Table] = {}
+    for tree in layout.current:
+        answers.update(answer_tree(kept, tree, groups[tree.grouping.number], state.watermark, until, layout))
+    trees = {n: p.where(p.slices >= after[n]) for n, p in kept.items() if n in after}
     return Step(answers, State(until, trees, groups).pruned(layout), added, groups, late)
 
 
@@ -80,19 +81,14 @@ def _receive(table: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials:
     return Partials.sorted(groups, plain(column("slice"), np.int64), words, columns, len(index))
 
 
-def _take_in(fresh: Partials, feed: FeedLayout, tree: TreeLayout, watermark: int | None) -> Partials:
+def _take_in(fresh: Partials, feed: FeedLayout, tree: TreeLayout, earliest: int | None) -> Partials:
     """What the tree keeps of the feed's partials: its own components, in its own slices, for windows still open."""
-    mine = fresh.keep(tree.components)
-    if watermark is not None:
-        mine = mine.where(mine.slices >= first_open(tree, watermark))
+    mine = fresh.keep([feed.components.index(c) for c in tree.components])
+    if earliest is not None:
+        mine = mine.where(mine.slices >= earliest)
     if tree.edges == feed.edges or not len(mine):
         return mine
-    return mine.fold(tree.edges, [feed.components[i] for i in tree.components])
-
-
-def first_open(tree: TreeLayout, watermark: int) -> int:
-    """The begin of the earliest window that the watermark has not passed."""
-    return min(q.window.begin(q.window.last_ended(watermark) + 1) for q in tree.queries)
+    return mine.fold(tree.edges, tree.components)
 
 
 def _late(fresh: Partials, tree: TreeLayout, watermark: int) -> dict[str, int]:
@@ -107,10 +103,13 @@ def _late(fresh: Partials, tree: TreeLayout, watermark: int) -> dict[str, int]:
         w = query.window
         # All times in a slice lie in the same windows, so its begin speaks for them.
         first = (slices - w.offset - w.length) // w.slide + 1
-        missed = w.offset + first * w.slide + w.length <= watermark
-        if query.filter is not None:
-            word, bit = query.filter
-            missed &= (fresh.words[word][early] >> bit) & 1 == 1
+        if query.since is not None:
+            first = np.maximum(first, w.first_begun(query.since))
+        begins = w.offset + first * w.slide
+        missed = (begins + w.length <= watermark) & (begins <= slices)
+        bit = tree.filters[query.filter]
+        if bit is not None:
+            missed &= (fresh.words[bit[0]][early] >> bit[1]) & 1 == 1
         if missed.any():
             counts[query.name] = int(rows[missed].sum())
     return counts

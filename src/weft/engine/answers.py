@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from weft.aggregates import Component
 from weft.engine.groups import GroupIndex
-from weft.engine.layout import CallLayout, FilterBit, Layout, QueryLayout, TreeLayout
+from weft.engine.layout import CallLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.lower import lower
 from weft.engine.partials import Partials
 from weft.engine.project import Columns, Typed, evaluate
@@ -20,18 +22,23 @@ from weft.model import Window
 
 
 def answer_tree(
-    kept: Partials, tree: TreeLayout, index: GroupIndex, answered: int | None, until: int, layout: Layout
+    kept: Mapping[int, Partials],
+    tree: TreeLayout,
+    index: GroupIndex,
+    answered: int | None,
+    until: int,
+    layout: Layout,
 ) -> dict[str, pa.Table]:
     """The rows of every query of the tree for windows that end in `(answered, until]`."""
-    if not len(kept):
-        return {}
-    views: dict[FilterBit | None, View] = {}
+    views: dict[tuple[str | None, tuple[int, ...]], View] = {}
     answers: dict[str, pa.Table] = {}
     for query in tree.queries:
-        view = views.get(query.filter)
-        if view is None:
-            view = views[query.filter] = View.of(kept, query.filter, tree, len(index))
-        due = view.due(query.window, answered, until)
+        key = (query.filter, query.older)
+        if key not in views:
+            sources = [tree, *(t for t in layout.older if t.number in query.older)]
+            views[key] = View.of(kept, query.filter, sources, len(index))
+        view = views[key]
+        due = view.due(query, None if query.name in layout.fresh else answered, until)
         if due is not None and (table := _project(query, view, due, index, layout)).num_rows:
             answers[query.name] = table
     return answers
@@ -46,9 +53,9 @@ class Due:
     ks: Longs
     lo: Longs
     hi: Longs
-    combined: dict[int, tuple[pa.Array, ...]] = field(default_factory=dict)
+    combined: dict[Component, tuple[pa.Array, ...]] = field(default_factory=dict)
     """Components already combined over these windows: queries that ask for the same are answered once."""
-    lowered: dict[tuple[str, tuple[int, ...]], pa.Array] = field(default_factory=dict)
+    lowered: dict[tuple[str, tuple[Component, ...]], pa.Array] = field(default_factory=dict)
 
     @property
     def starts(self) -> Longs:
@@ -58,20 +65,36 @@ class Due:
 class View:
     """The partials that pass one filter, with what was prepared of them."""
 
-    def __init__(self, partials: Partials, tree: TreeLayout, group_count: int) -> None:
+    def __init__(
+        self, partials: Partials, components: Sequence[Component], technique: str, group_count: int
+    ) -> None:
         self._partials = partials
-        self._kinds: dict[int, int] = {c: i for i, c in enumerate(tree.components)}
-        self._technique = tree.technique
+        self._place = {component: i for i, component in enumerate(components)}
+        self._technique = technique
         self._group_count = group_count
-        self._ranges: dict[int, Ranges] = {}
-        self._due: dict[Window, Due | None] = {}
+        self._ranges: dict[Component, Ranges] = {}
+        self._due: dict[tuple[Window, int | None], Due | None] = {}
 
     @classmethod
-    def of(cls, kept: Partials, bit: FilterBit | None, tree: TreeLayout, group_count: int) -> View:
-        if bit is None:
-            return cls(kept, tree, group_count)
-        word, place = bit
-        return cls(kept.where((kept.words[word] >> place) & 1 == 1), tree, group_count)
+    def of(
+        cls, kept: Mapping[int, Partials], filter_: str | None, sources: Sequence[TreeLayout], group_count: int
+    ) -> View:
+        """From the tree of now, and from those of former plans: a row lies in one of them only.
+
+        Slices of different plans stand side by side. Every window's edges are edges of all of them, so the begin of a
+        slice says for each whether it lies inside.
+        """
+        tree = sources[0]
+        present = [(t, kept[t.number]) for t in sources if t.number in kept and len(kept[t.number])]
+        if all(t is tree for t, _ in present):
+            found = [_passing(partials, filter_, t) for t, partials in present]
+            return cls(found[0] if found else Partials.none(), tree.components, tree.technique, group_count)
+        shared = [c for c in tree.components if all(c in t.components for t in sources)]
+        whole = Partials.none()
+        for t, partials in present:
+            mine = _passing(partials, filter_, t).keep([t.components.index(c) for c in shared])
+            whole = whole.merge(replace(mine, words=()), group_count)
+        return cls(whole, shared, tree.technique, group_count)
 
     @cached_property
     def _offsets(self) -> Longs:
@@ -81,18 +104,24 @@ class View:
     def _span(self) -> tuple[int, int]:
         return int(self._partials.slices.min()), int(self._partials.slices.max())
 
-    def due(self, window: Window, answered: int | None, until: int) -> Due | None:
-        if window not in self._due:
-            self._due[window] = self._enumerate(window, answered, until)
-        return self._due[window]
+    def due(self, query: QueryLayout, answered: int | None, until: int) -> Due | None:
+        """The windows of the query that end in `(answered, until]`; the same for queries that ask for the same ones."""
+        low = None if answered is None else query.window.last_ended(answered) + 1
+        if query.since is not None:
+            since = query.window.first_begun(query.since)
+            low = since if low is None else max(low, since)
+        key = (query.window, low)
+        if key not in self._due:
+            self._due[key] = self._enumerate(query.window, low, until)
+        return self._due[key]
 
-    def _enumerate(self, window: Window, answered: int | None, until: int) -> Due | None:
+    def _enumerate(self, window: Window, least: int | None, until: int) -> Due | None:
         if not len(self._partials):
             return None
         earliest, latest = self._span
         low = window.first_over(earliest)
-        if answered is not None:
-            low = max(low, window.last_ended(answered) + 1)
+        if least is not None:
+            low = max(low, least)
         high = min(window.last_over(latest), window.last_ended(until))
         if low > high:
             return None
@@ -106,22 +135,26 @@ class View:
         fill_windows(*where, starts, due.groups, due.ks, due.lo, due.hi)
         return due
 
-    def combined(self, component: int, kind: str, due: Due) -> tuple[pa.Array, ...]:
+    def combined(self, component: Component, due: Due) -> tuple[pa.Array, ...]:
         if component not in due.combined:
             if component not in self._ranges:
-                self._ranges[component] = Ranges.of(
-                    kind, self._partials.columns[self._kinds[component]], self._technique
-                )
+                columns = self._partials.columns[self._place[component]]
+                self._ranges[component] = Ranges.of(component.kind, columns, self._technique)
             due.combined[component] = self._ranges[component].combine(due.lo, due.hi)
         return due.combined[component]
 
     def lowered(self, call: CallLayout, due: Due) -> pa.Array:
         key = (call.lower, call.components)
         if key not in due.lowered:
-            parts = [self.combined(c, kind, due) for c, kind in zip(call.components, call.kinds, strict=True)]
+            parts = [self.combined(c, due) for c in call.components]
             answer = lower(call.lower, parts, call.type)
             due.lowered[key] = answer if answer.type == call.type else answer.cast(call.type)
         return due.lowered[key]
+
+
+def _passing(partials: Partials, filter_: str | None, tree: TreeLayout) -> Partials:
+    bit = tree.filters[filter_]
+    return partials if bit is None else partials.where((partials.words[bit[0]] >> bit[1]) & 1 == 1)
 
 
 def _project(query: QueryLayout, view: View, due: Due, index: GroupIndex, layout: Layout) -> pa.Table:

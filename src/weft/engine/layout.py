@@ -1,8 +1,11 @@
-"""What the final aggregation must know of a plan, with every type bound: frozen, picklable, sent to each bucket."""
+"""What the final aggregation must know of a plan, with every type bound: frozen, picklable, sent to each bucket.
+
+A tree says of itself what its partials hold, so that they can be read when the plan that made them is no more.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -17,11 +20,10 @@ FilterBit = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class CallLayout:
-    """An aggregate call: how its answer is read, and from which components of the feed."""
+    """An aggregate call: how its answer is read, and from which components."""
 
     lower: str
-    components: tuple[int, ...]
-    kinds: tuple[str, ...]
+    components: tuple[Component, ...]
     type: pa.DataType
 
 
@@ -29,20 +31,42 @@ class CallLayout:
 class QueryLayout:
     name: str
     window: Window
-    filter: FilterBit | None
+    filter: str | None
     calls: tuple[CallLayout, ...]
     outputs: tuple[Typed, ...]
     having: Typed | None
     schema: pa.Schema
+    since: int | None = None
+    """Windows that begin before it are not the query's; None: all are."""
+    older: tuple[int, ...] = ()
+    """Trees of former plans that still hold rows of its windows."""
+
+    def first_open(self, watermark: int) -> int:
+        """The begin of the earliest window that the watermark has not passed."""
+        return self.window.begin(self.window.last_ended(watermark) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Trees over the same keys number their groups alike, whatever plan they are of."""
+
+    number: int
+    keys: tuple[pa.Field, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TreeLayout:
-    """`components` are the indices of the feed's components that some query of the tree reads."""
+    """What each partial of a tree holds, and the queries that are answered from it."""
 
     number: int
+    """No tree of another plan of the job has the same."""
+    grouping: Grouping
     edges: Edges
-    components: tuple[int, ...]
+    components: tuple[Component, ...]
+    filters: Mapping[str | None, FilterBit | None]
+    """The bit of each filter; None: every row of the tree passes it. The key None is for queries without one."""
+    words: int
+    """How many words of bits a partial carries."""
     queries: tuple[QueryLayout, ...]
     technique: str = "blocks"
     """How windows are built from slices."""
@@ -53,8 +77,8 @@ class FeedLayout:
     """One native pass. `key_columns` and `columns` name the physical columns of the partials that Spark sends."""
 
     number: int
+    grouping: Grouping
     edges: Edges
-    keys: tuple[pa.Field, ...]
     key_columns: tuple[str, ...]
     words: tuple[str, ...]
     components: tuple[Component, ...]
@@ -70,7 +94,30 @@ class Layout:
     """The type of window starts and ends: with the session's time zone, or without any."""
     users: Mapping[str, type[UserAggregate]] = field(default_factory=dict)
     """The aggregates that the driver's users defined, for executors to know them too."""
+    older: tuple[TreeLayout, ...] = ()
+    """Trees of former plans: they take no more rows, and go when no open window needs theirs."""
+    fresh: frozenset[str] = frozenset()
+    """Queries that join with this batch: what ended before may still be theirs to answer."""
 
     @property
     def queries(self) -> tuple[QueryLayout, ...]:
-        return tuple(q for feed in self.feeds for tree in feed.trees for q in tree.queries)
+        return tuple(q for tree in self.current for q in tree.queries)
+
+    @property
+    def current(self) -> Iterator[TreeLayout]:
+        return (tree for feed in self.feeds for tree in feed.trees)
+
+    @property
+    def trees(self) -> tuple[TreeLayout, ...]:
+        """All that the state may hold partials of."""
+        return (*self.current, *self.older)
+
+    def horizons(self, watermark: int) -> dict[int, int]:
+        """The earliest slice that each tree must keep when the watermark has passed this; a tree without is done."""
+        earliest: dict[int, int] = {}
+        for tree in self.current:
+            for query in tree.queries:
+                opened = query.first_open(watermark)
+                for number in (tree.number, *query.older):
+                    earliest[number] = min(opened, earliest.get(number, opened))
+        return earliest

@@ -32,6 +32,10 @@ class Partials:
         return len(self.slices)
 
     @classmethod
+    def none(cls) -> Partials:
+        return cls(np.empty(0, np.int32), np.empty(0, np.int64), (), ())
+
+    @classmethod
     def sorted(
         cls, groups: npt.NDArray[np.int32], slices: Longs, words: Sequence[Longs], columns: Columns, group_count: int
     ) -> Partials:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.engine.groups import GroupIndex
-from weft.engine.layout import FeedLayout, Layout, TreeLayout
+from weft.engine.layout import Layout, TreeLayout
 from weft.engine.partials import Partials
 from weft.kernels import plain
 
@@ -20,7 +20,7 @@ PRUNE = 4
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The partials of each tree by its number; a feed's trees share their group numbers.
+    """The partials of each tree by its number; trees of a grouping share their group numbers.
 
     Windows that end by `watermark` have been answered; None: none has.
     """
@@ -30,37 +30,36 @@ class State:
     groups: Mapping[int, GroupIndex] = field(default_factory=dict)
 
     def with_table(self, layout: Layout, tables: Mapping[int, pa.Table]) -> State:
-        """This state and what `table` wrote of another: a tree's table by its number."""
+        """This state and what `to_table` wrote of another: a tree's table by its number."""
         groups, trees = dict(self.groups), dict(self.trees)
-        for feed in layout.feeds:
-            index = groups.setdefault(feed.number, GroupIndex(feed.keys))
-            for tree in feed.trees:
-                stored = tables.get(tree.number)
-                if stored is None or not stored.num_rows:
-                    continue
-                newer = _from_table(stored, feed, tree, index)
-                older = trees.get(tree.number)
-                trees[tree.number] = newer if older is None else older.merge(newer, len(index))
+        for tree in layout.trees:
+            stored = tables.get(tree.number)
+            if stored is None or not stored.num_rows:
+                continue
+            index = groups.setdefault(tree.grouping.number, GroupIndex(tree.grouping.keys))
+            newer = _from_table(stored, tree, index)
+            older = trees.get(tree.number)
+            trees[tree.number] = newer if older is None else older.merge(newer, len(index))
         return State(self.watermark, trees, groups)
 
     def pruned(self, layout: Layout) -> State:
         """The same partials with numbers only for the groups that still have some."""
         groups, trees = dict(self.groups), dict(self.trees)
-        for feed in layout.feeds:
-            index = groups.get(feed.number)
+        for grouping in {tree.grouping.number: tree.grouping for tree in layout.trees}.values():
+            index = groups.get(grouping.number)
             if index is None or len(index) < 1000:
                 continue
-            live = np.unique(np.concatenate([trees[t.number].groups for t in feed.trees if t.number in trees]))
+            mine = [t.number for t in layout.trees if t.grouping == grouping and t.number in trees]
+            live = np.unique(np.concatenate([trees[n].groups for n in mine])) if mine else np.empty(0, np.int32)
             if len(live) * PRUNE >= len(index):
                 continue
-            smaller = GroupIndex(feed.keys)
+            smaller = GroupIndex(grouping.keys)
             renumbered = np.full(len(index), -1, np.int32)
             order = pa.array(live)
             renumbered[live] = smaller.number([c.take(order) for c in index.columns], len(live))
-            groups[feed.number] = smaller
-            for tree in feed.trees:
-                if tree.number in trees:
-                    trees[tree.number] = _renumber(trees[tree.number], renumbered, len(smaller))
+            groups[grouping.number] = smaller
+            for number in mine:
+                trees[number] = _renumber(trees[number], renumbered, len(smaller))
         return State(self.watermark, trees, groups)
 
 
@@ -82,16 +81,15 @@ def to_table(partials: Partials, index: GroupIndex) -> pa.Table:
     return pa.table(dict(zip(names, arrays, strict=True)))
 
 
-def _from_table(table: pa.Table, feed: FeedLayout, tree: TreeLayout, index: GroupIndex) -> Partials:
+def _from_table(table: pa.Table, tree: TreeLayout, index: GroupIndex) -> Partials:
     def column(name: str) -> pa.Array:
         array = table.column(name).combine_chunks()
         return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
-    keys = [column(f"k{i}") for i in range(len(feed.keys))]
-    groups = index.number(keys, table.num_rows)
+    groups = index.number([column(f"k{i}") for i in range(len(tree.grouping.keys))], table.num_rows)
     slices = plain(column("slice"), np.int64)
-    words = [column(f"w{i}").to_numpy() for i in range(len(feed.words))]
+    words = [column(f"w{i}").to_numpy() for i in range(tree.words)]
     columns = tuple(
-        tuple(column(f"c{i}_{j}") for j in range(len(feed.columns[c]))) for i, c in enumerate(tree.components)
+        tuple(column(f"c{i}_{j}") for j in range(len(component.lifts))) for i, component in enumerate(tree.components)
     )
     return Partials.sorted(groups, slices, words, columns, len(index))

@@ -58,6 +58,10 @@ class Window:
         """The number k of the latest window that covers `time`."""
         return (time - self.offset) // self.slide
 
+    def first_begun(self, time: int) -> int:
+        """The number k of the earliest window that begins at `time` or later."""
+        return -((self.offset - time) // self.slide)
+
     def begin(self, k: int) -> int:
         return self.offset + k * self.slide
 

@@ -17,7 +17,8 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
 from weft.aggregates import AGGREGATES, EVENT_TIME, USERS, Component, UserAggregate, components
-from weft.engine import CallLayout, FeedLayout, Layout, QueryLayout, TreeLayout
+from weft.engine import CallLayout, FeedLayout, Grouping, Layout, QueryLayout, TreeLayout
+from weft.engine.layout import FilterBit
 from weft.engine.project import CannotEvaluate, Typed, bind
 from weft.model import ACQ, Call, Expression, Window
 from weft.plan import Feed, Plan
@@ -79,6 +80,7 @@ class _Binder:
         self.slots: dict[str, str] = {}
         self._schemas: dict[ACQ | str, StructType] = {}
         self._node_types: dict[ACQ | str, dict[str, pa.DataType]] = {}
+        self._groupings: dict[tuple[str, ...], int] = {}
 
     def feed(self, number: int, feed: Feed) -> NativeFeed:
         plan = self._plan
@@ -102,15 +104,25 @@ class _Binder:
         filters = tuple(sorted({q.where for q in queries if q.where is not None}))
         everyone_filters = all(q.where is not None for q in queries)
         bits = {} if len(filters) == 1 and everyone_filters else {f: filter_bit(i) for i, f in enumerate(filters)}
+        words = tuple(f"w{i}" for i in range(len({word for word, _ in bits.values()})))
+        grouping = Grouping(
+            self._groupings.setdefault(feed.keys, len(self._groupings)),
+            tuple(pa.field(f"k{i}", arrow) for i, (_, arrow) in enumerate(key_types)),
+        )
+        # Without bits there is one filter at most, and all rows of the feed pass it.
+        places: dict[str | None, FilterBit | None] = dict.fromkeys(filters or (None,))
+        if bits:
+            places = dict.fromkeys((None,))
+            places.update(bits)
         layout = FeedLayout(
             number=number,
+            grouping=grouping,
             edges=feed_slicing(feed.edges, feed.edge_rate),
-            keys=tuple(pa.field(f"k{i}", arrow) for i, (_, arrow) in enumerate(key_types)),
             key_columns=tuple(key_columns[k] for k in feed.keys),
-            words=tuple(f"w{i}" for i in range(len({word for word, _ in bits.values()}))),
+            words=words,
             components=kept,
             columns=columns,
-            trees=tuple(self._tree(t, kept, bits, types) for t in feed.trees),
+            trees=tuple(self._tree(t, grouping, places, len(words), types) for t in feed.trees),
         )
         return NativeFeed(
             layout,
@@ -163,33 +175,25 @@ class _Binder:
     def _tree(
         self,
         number: int,
-        kept: tuple[Component, ...],
-        bits: Mapping[str, tuple[int, int]],
+        grouping: Grouping,
+        filters: Mapping[str | None, FilterBit | None],
+        words: int,
         types: Mapping[str, str],
     ) -> TreeLayout:
         tree = self._plan.trees[number]
-        queries = tuple(self._query(self._plan.workload.by_name[name], kept, bits, types) for name in tree.queries)
-        used = sorted({c for q in queries for call in q.calls for c in call.components})
-        return TreeLayout(number, tree.edges, tuple(used), queries, tree.technique)
+        queries = tuple(self._query(self._plan.workload.by_name[name], types) for name in tree.queries)
+        used = tuple(dict.fromkeys(c for q in queries for call in q.calls for c in call.components))
+        return TreeLayout(number, grouping, tree.edges, used, filters, words, queries, tree.technique)
 
-    def _query(
-        self,
-        acq: ACQ,
-        kept: tuple[Component, ...],
-        bits: Mapping[str, tuple[int, int]],
-        types: Mapping[str, str],
-    ) -> QueryLayout:
+    def _query(self, acq: ACQ, types: Mapping[str, str]) -> QueryLayout:
         shape = _shape(acq)
         schema = self._schemas[shape]
         known = self._node_types.get(shape) or self._types_of_nodes(acq, schema)
         self._node_types[shape] = known
-        place = {component: i for i, component in enumerate(kept)}
 
         def call_layout(index: int, call: Call) -> CallLayout:
             aggregate = AGGREGATES[call.function]
-            parts = aggregate.components(call, types)
-            kinds = tuple(c.kind for c in parts)
-            return CallLayout(aggregate.lower, tuple(place[c] for c in parts), kinds, known[f"call {index}"])
+            return CallLayout(aggregate.lower, aggregate.components(call, types), known[f"call {index}"])
 
         try:
             outputs = tuple(bind(o.expression, lambda node: known[_label(node)]) for o in acq.outputs)
@@ -201,7 +205,7 @@ class _Binder:
         return QueryLayout(
             name=acq.name,
             window=acq.window,
-            filter=None if acq.where is None else bits.get(acq.where),
+            filter=acq.where,
             calls=tuple(call_layout(i, call) for i, call in enumerate(acq.calls)),
             outputs=outputs,
             having=having,

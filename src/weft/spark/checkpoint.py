@@ -146,14 +146,14 @@ class Checkpoint:
         """Add what the batch brought, drop segments that no open window needs, and merge the newest `FAN_IN` of a level
         into one. Also says how many bytes were written.
 
-        `needed` says, for each tree, the earliest slice that an open window covers.
+        `needed` says, for each tree, the earliest slice that an open window covers; a tree that is not named is done.
         """
         fresh = self.write_segment(bucket, batch, tables)
         written = [] if fresh is None else [fresh]
         kept = [
             s
             for s in (*segments, *written)
-            if any(newest >= needed[int(t)] for t, (_, _, newest) in s.parts.items())
+            if any(newest >= needed[int(t)] for t, (_, _, newest) in s.parts.items() if int(t) in needed)
         ]
         while len(kept) >= FAN_IN and len({s.level for s in kept[-FAN_IN:]}) == 1:
             merged = self._merge(bucket, tuple(kept[-FAN_IN:]), needed)
@@ -169,6 +169,8 @@ class Checkpoint:
         tables: dict[int, list[pa.Table]] = {}
         for segment in segments:
             for tree, table in self.read_segment(segment).items():
+                if tree not in needed:
+                    continue
                 live = table.filter(pc.greater_equal(table.column("slice"), needed[tree]))
                 tables.setdefault(tree, []).append(live)
         whole = {tree: pa.concat_tables(map(_plain, parts)) for tree, parts in tables.items()}

@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame
 
 from weft.aggregates import USERS
 from weft.engine import Layout, State, Step, advance, to_table
-from weft.engine.advance import first_open
 from weft.spark.checkpoint import Checkpoint, Segment
 from weft.spark.sink import BucketSink, decoded, serialise
 from weft.spark.sub_aggregate import LATEST
@@ -83,14 +82,9 @@ class BucketTask:
     def _keep(self, bucket: int, segments: tuple[Segment, ...], step: Step) -> tuple[tuple[Segment, ...], int]:
         if self.checkpoint is None:
             return (), 0
-        trees = {tree.number: (feed, tree) for feed in self.layout.feeds for tree in feed.trees}
-        tables = {
-            number: to_table(added, step.groups[trees[number][0].number])
-            for number, added in step.added.items()
-            if len(added)
-        }
-        needed = {number: first_open(tree, self.until) for number, (_, tree) in trees.items()}
-        grown = self.checkpoint.grow(bucket, self.batch, segments, tables, needed)
+        grouping = {tree.number: tree.grouping.number for tree in self.layout.trees}
+        tables = {n: to_table(added, step.groups[grouping[n]]) for n, added in step.added.items() if len(added)}
+        grown = self.checkpoint.grow(bucket, self.batch, segments, tables, self.layout.horizons(self.until))
         _REMEMBERED[(self.checkpoint.store.uri, bucket)] = (self.batch, step.state)
         return grown
 

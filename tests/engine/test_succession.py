@@ -1,0 +1,127 @@
+"""Plans that follow one another: whatever the changes, every query gives every window of its time once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_advance import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, partials, query, rows, windows
+
+from weft.engine import FOREVER, FeedLayout, Layout, QueryLayout, State, TreeLayout, advance, to_table
+from weft.engine.succession import follow
+from weft.model import Edges, Window
+
+BEGIN = -1000
+
+
+def woven(parts: Sequence[Sequence[QueryLayout]]) -> Layout:
+    """A tree for each part, all fed from the composite slices."""
+    composite = Edges.of(q.window for part in parts for q in part)
+    trees = tuple(
+        TreeLayout(n, BY_KEY, Edges.of(q.window for q in part), COMPONENTS, {None: None}, 0, tuple(part))
+        for n, part in enumerate(parts)
+    )
+    names = (("c0",), ("c1",), ("c2",))
+    return Layout((FeedLayout(0, BY_KEY, composite, ("k0",), (), COMPONENTS, names, trees),), True, TIME)
+
+
+@dataclass
+class Registered:
+    """A query as plain loops see it: the values in each of its windows, and which of them it has answered."""
+
+    window: Window
+    since: int
+    values: dict[tuple[str | None, int], list[float]] = field(default_factory=dict)
+    found: dict[tuple[str | None, int], float | None] = field(default_factory=dict)
+    dropped_at: int | None = None
+
+    def see(self, batch: Sequence[Entry], watermark: int) -> None:
+        for time, key, value in batch:
+            for k in range(self.window.first_over(time), self.window.last_over(time) + 1):
+                if self.window.begin(k) >= self.since and self.window.end(k) > watermark:
+                    self.values.setdefault((key, self.window.begin(k)), []).extend([] if value is None else [value])
+
+    def expected(self) -> dict[tuple[str | None, int], float | None]:
+        last = FOREVER if self.dropped_at is None else self.dropped_at
+        ended = {at: v for at, v in self.values.items() if at[1] + self.window.length <= last}
+        return {at: sum(v) if v else None for at, v in ended.items()}
+
+
+changes = st.tuples(
+    st.lists(windows, max_size=2),  # joined
+    st.integers(0, 2),  # how many leave
+    st.randoms(use_true_random=False),  # who leaves, and who sits with whom
+)
+steps = st.tuples(st.none() | changes, st.lists(entries, max_size=10), st.booleans())
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.lists(windows, min_size=1, max_size=3), st.lists(steps, min_size=1, max_size=8), st.integers(0, 20))
+def test_any_script_of_changes_gives_each_query_its_windows_once(
+    first: list[Window], script: list[tuple[object, list[Entry], bool]], delay: int
+) -> None:
+    queries = {f"q{i}": Registered(w, BEGIN) for i, w in enumerate(first)}
+    layout = woven([[query(n, r.window, COMPONENTS[1], DOUBLE) for n, r in queries.items()]])
+    state, latest, mark = State(), BEGIN, BEGIN
+    for change, batch, restored in script:
+        if change is not None:
+            layout = _change(layout, queries, change, latest + 1, mark)
+        live = {n: r for n, r in queries.items() if r.dropped_at is None}
+        for registered in live.values():
+            registered.see(batch, mark)
+        latest = max([latest, *(t for t, _, _ in batch)])
+        mark = max(mark, latest - delay)
+        step = advance(replace(state, watermark=state.watermark), partials(batch, layout), mark, layout)
+        _take(queries, step.answers)
+        state, layout = step.state, replace(layout, fresh=frozenset())
+        if restored:
+            tables = {n: to_table(p, state.groups[0]) for n, p in state.trees.items() if len(p)}
+            state = State(mark).with_table(layout, tables)
+    _take(queries, advance(state, None, FOREVER, layout).answers)
+    for name, registered in queries.items():
+        assert registered.found == registered.expected(), name
+
+
+def _take(queries: dict[str, Registered], answers: object) -> None:
+    for name, table in answers.items():  # type: ignore[attr-defined]
+        new = rows(table)
+        assert not queries[name].found.keys() & new.keys(), "a window was answered twice"
+        queries[name].found.update(new)
+
+
+def _change(layout: Layout, queries: dict[str, Registered], change: object, cut: int, mark: int) -> Layout:
+    """Some leave, some join, and all that stay are shared out among trees anew."""
+    joined, leaving, random = change  # type: ignore[misc]
+    live = [n for n, r in queries.items() if r.dropped_at is None]
+    for name in random.sample(live, min(leaving, len(live) - 1)):
+        queries[name].dropped_at = mark
+        live.remove(name)
+    arrived = {f"q{len(queries) + i}": w for i, w in enumerate(joined)}
+    queries.update({n: Registered(w, cut) for n, w in arrived.items()})
+    everyone = [query(n, queries[n].window, COMPONENTS[1], DOUBLE) for n in [*live, *arrived]]
+    parts: list[list[QueryLayout]] = [[] for _ in range(random.randint(1, 3))]
+    for q in everyone:
+        random.choice(parts).append(q)
+    newcomers = {q.name: replace(q, since=cut) for q in everyone if q.name in arrived}
+    return follow(layout, woven([p for p in parts if p]), newcomers)
+
+
+def test_a_tree_that_stays_as_it_is_goes_on_with_its_pool() -> None:
+    a, b = (query(n, w, COMPONENTS[1], DOUBLE) for n, w in (("a", Window(10, 5)), ("b", Window(9, 3))))
+    before = woven([[a], [b]])
+    after = follow(before, woven([[a], [b], [query("c", Window(7, 7), COMPONENTS[1], DOUBLE)]]), {
+        "c": replace(query("c", Window(7, 7), COMPONENTS[1], DOUBLE), since=100)
+    })  # fmt: skip
+    assert [t.number for t in after.current] == [0, 1, 2]
+    assert not after.older
+    assert all(not q.older for q in after.queries)
+
+
+def test_a_pool_that_a_query_took_leave_of_takes_no_more_rows() -> None:
+    a, b = (query(n, w, COMPONENTS[1], DOUBLE) for n, w in (("a", Window(10, 5)), ("b", Window(10, 5))))
+    after = follow(woven([[a, b]]), woven([[a], [b]]), {})
+    assert [t.number for t in after.current] == [1, 2]
+    assert [t.number for t in after.older] == [0]
+    assert [q.older for q in after.queries] == [(0,), (0,)]
