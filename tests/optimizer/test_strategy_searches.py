@@ -166,6 +166,12 @@ def test_the_search_of_auto_finds_most_optima_of_ten_queries() -> None:
     assert found >= 11
 
 
+def test_auto_keeps_the_better_greedy_plan_where_trying_many_trees_takes_too_long() -> None:
+    odd = Workload(query(f"q{i}", 3 * slide + i, slide) for i, slide in enumerate(range(1_001, 1_001 + 2 * 40, 2)))
+    plans = {name: optimize(odd, 1, name, "panes") for name in ("weave_share", "tri_weave", "auto")}
+    assert plans["auto"].cost == min(plans["weave_share"].cost, plans["tri_weave"].cost)
+
+
 def test_auto_says_that_a_small_workload_is_optimal() -> None:
     plan = optimize(queries((16, 4), (10, 5), (8, 4)), rate=1.2, strategy="auto", technique="panes")
     assert (plan.optimal, plan.strategy) == (True, "auto")

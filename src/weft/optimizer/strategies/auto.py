@@ -12,11 +12,11 @@ from fractions import Fraction
 from weft.model import Workload
 from weft.optimizer.cost import Cost, Statistics
 from weft.optimizer.strategies.building import Positioned, Sharing, Strategy, build, groupings
-from weft.optimizer.strategies.exhaustive import cheapest_sharing, price
+from weft.optimizer.strategies.exhaustive import cheapest_sharing
 from weft.optimizer.strategies.improving import Improving
 from weft.optimizer.strategies.pricing import Pricing, inseparable
 from weft.optimizer.weaving import weave
-from weft.plan.values import Plan
+from weft.plan.values import Plan, Tree
 
 SMALL = 11
 """Different windows of a grouping up to which looking at all plans takes half a second at most."""
@@ -47,17 +47,24 @@ def _improved(
 ) -> Sharing:
     rate, slices = statistics.rate, pricing.edge_rate
 
-    def improve(per_tree: Fraction) -> list[int]:
-        begin = pricing.trees_of([name for _, name in part.queries] for part in weave(group, per_tree, cost))
-        return Improving(pricing, per_tree, effort).improve(begin)
+    def improve(per_tree: Fraction) -> tuple[Tree, ...]:
+        woven = tuple(part.tree(cost) for part in weave(group, per_tree, cost))
+        if not pricing.quick:
+            return woven
+        begin = pricing.trees_of(tree.queries for tree in woven)
+        return tuple(map(pricing.tree, Improving(pricing, per_tree, effort).improve(begin)))
 
     own = improve(rate)
     # Where rows are no more than slices, a fold costs what a pass does, and the composite pass comes on top.
     if composite and slices < rate:
         folded = improve(slices)
-        if rate + price(pricing, folded, slices) < price(pricing, own, rate):
-            return Sharing(tuple(map(pricing.tree, folded)), composite=True)
-    return Sharing(tuple(map(pricing.tree, own)))
+        if rate + _total(folded, slices) < _total(own, rate):
+            return Sharing(folded, composite=True)
+    return Sharing(own)
+
+
+def _total(trees: Sequence[Tree], per_tree: Fraction) -> Fraction:
+    return sum((per_tree + tree.final_cost for tree in trees), Fraction(0))
 
 
 auto = search()

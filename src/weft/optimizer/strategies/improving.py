@@ -30,8 +30,8 @@ class Improving:
     def improve(self, trees: Sequence[int]) -> list[int]:
         """A partition that is not dearer than `trees`; what is found from all atoms alone or together may be better."""
         alone = [1 << i for i in range(len(self._pricing.atoms))]
-        found = [self._descend(list(begin)) for begin in (trees, alone, [self._pricing.all])]
-        best = min(found, key=self._total)
+        ends = [self._descend(list(begin)) for begin in (trees, alone, [self._pricing.all])]
+        best = min(ends, key=self._total)
         least, futile = self._total(best), 0
         while futile < FUTILE and not self._done():
             found = self._descend(self._shaken(best))
@@ -43,6 +43,9 @@ class Improving:
 
     def _done(self) -> bool:
         return self._pricing.spent >= self._until
+
+    def _affordable(self, pairs: int) -> bool:
+        return self._pricing.spent + pairs <= self._until
 
     def _cost(self, tree: int) -> Fraction:
         return self._per_tree + self._pricing.final(tree) if tree else Fraction(0)
@@ -83,6 +86,8 @@ class Improving:
         return trees if moved else None
 
     def _merge(self, trees: list[int]) -> list[int] | None:
+        if not self._affordable(len(trees) ** 2 // 2):
+            return None
         merged, _ = merge_trees(self._pricing, trees, self._per_tree)
         return merged if len(merged) < len(trees) else None
 
@@ -131,5 +136,7 @@ class Improving:
         kept = [tree & ~loose for tree in trees if tree & ~loose]
         fresh = [1 << i for i in bits(loose)]
         changed = {*fresh, *kept} - set(trees)
+        if not self._affordable(len(changed) * (len(kept) + len(fresh))):
+            return [*kept, *fresh]
         merged, _ = merge_trees(self._pricing, [*kept, *fresh], self._per_tree, changed)
         return merged

@@ -20,6 +20,9 @@ from weft.plan.values import Tree
 LONGEST_MARKS = 1 << 15
 """Granules of a composite slide up to which a bit each is cheaper than unions of classes: a microsecond a union."""
 
+FEW_ATOMS = 32
+"""Atoms up to which trees can be tried by the thousand though their edges are classes."""
+
 REMEMBERED = 1 << 14
 """Trees whose marks and loads are kept, 64 MiB at most; then all are forgotten. Searches come back to few of them."""
 
@@ -54,6 +57,11 @@ class Pricing:
         self._seconds = Fraction(period, 1_000_000)
         self._sums = [self._atom(atom) for atom in self.atoms]
         self._known: dict[int, Sum] = {}
+
+    @property
+    def quick(self) -> bool:
+        """Whether a search can afford to try many trees."""
+        return self._period <= LONGEST_MARKS or len(self.atoms) <= FEW_ATOMS
 
     @property
     def edge_rate(self) -> Fraction:
