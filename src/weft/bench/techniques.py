@@ -63,7 +63,7 @@ class TechniqueSettings:
         (10, 100, 1_000, 10_000, 100_000), "Groups at once.", quick=(10, 100_000), parse=numbers, metavar="N,..."
     )
     slides: int = option(1 << 20, "Slides a measurement, and four windows at least.", quick=1 << 19)
-    repeat: int = option(5, "Runs of a measurement, of which the best counts.", quick=3)
+    budget: int = option(300, "Milliseconds for the runs of a measurement, of which the best counts.", quick=40)
     latencies: int = option(1_000_000, "Steps whose time is taken.", quick=200_000)
     seed: int = option(1, "Of the values.", parse=whole)
     data: str = option("", "A file of the DEBS 2012 challenge to take the values from.", parse=str, metavar="FILE")
@@ -97,17 +97,18 @@ def read_stream(settings: TechniqueSettings) -> Values:
     return 13_000 + wander + random.integers(-40, 41, 1 << 20)
 
 
-def best(run: Callable[[], Any], repeat: int) -> float:
-    """CPU seconds; the first run also compiles, and does not count."""
+def best(run: Callable[[], Any], budget: int) -> float:
+    """CPU seconds of the best of as many runs as fit the budget of milliseconds, at least two.
+
+    The first run also compiles, and does not count.
+    """
     run()
-    times = []
-    for _ in range(repeat):
+    times: list[float] = []
+    while len(times) < 2 or sum(times) < budget / 1000:
         begun = time.thread_time()
         run()
-        times.append(time.thread_time() - begun)
-        if sum(times) > 2.0:
-            break
-    return max(min(times), 1e-9)
+        times.append(max(time.thread_time() - begun, 1e-9))
+    return min(times)
 
 
 def row(
@@ -150,8 +151,7 @@ def _steps(bench: Bench, name: str, operator: str, window: int) -> Row:
         for _ in range(calls):
             steps.run(state, column[:size], window, out)
 
-    repeat = bench.settings.repeat if window <= CHUNK else 1
-    seconds = best(run, repeat)
+    seconds = best(run, bench.settings.budget)
     return row("23" if operator == "int_sum" else "24", name, operator, "step", window, calls * size, seconds)
 
 
@@ -174,7 +174,7 @@ def _bulk(bench: Bench, name: str, operator: str, window: int, answer: Any) -> R
     lo = np.arange(slides)
     hi = lo + window
     out = np.empty(slides, column.dtype)
-    seconds = best(partial(answer, column, window, lo, hi, out), bench.settings.repeat)
+    seconds = best(partial(answer, column, window, lo, hi, out), bench.settings.budget)
     return row("bulk", name, operator, "bulk", window, slides, seconds)
 
 
@@ -223,7 +223,7 @@ def _many(bench: Bench, name: str, operator: str, window: int, ranges: Values, f
     steps.run(state, column[:window], window, np.empty(window, column.dtype))
     out = np.empty((slides, len(ranges)), column.dtype)
     firsts = state[1][END] - ranges
-    seconds = best(lambda: steps.run_many(state, column[:slides], firsts, out), bench.settings.repeat)  # type: ignore[misc]
+    seconds = best(lambda: steps.run_many(state, column[:slides], firsts, out), bench.settings.budget)  # type: ignore[misc]
     made = row(figure, name, operator, "step", window, slides, seconds, ranges=len(ranges))
     return {**made, "answers_per_second": slides * len(ranges) / seconds}
 
@@ -253,7 +253,7 @@ def _apart(bench: Bench, name: str, operator: str, ranges: Values) -> Iterable[R
 
     partial_by_partial = partial(separately(made, states), column, ranges, out)
     for form, run in (("apart", partial_by_partial), ("apart, chunks", one_by_one)):
-        seconds = best(run, bench.settings.repeat)
+        seconds = best(run, bench.settings.budget)
         made_row = row("together", name, operator, form, MANY_WINDOW, slides, seconds, ranges=len(ranges))
         yield {**made_row, "answers_per_second": slides * len(ranges) / seconds}
 
@@ -273,7 +273,7 @@ def group_rows(bench: Bench) -> Iterable[Row]:
             column = bench.column(operator, len(place))
             out = np.empty(len(place), column.dtype)
             tables = made.build(column, GROUP_WINDOW)
-            seconds = best(partial(made.answer, tables, lo, hi, out), bench.settings.repeat)
+            seconds = best(partial(made.answer, tables, lo, hi, out), bench.settings.budget)
             yield row("groups", name, operator, "bulk", GROUP_WINDOW, len(place), seconds, groups=groups)
 
 
@@ -297,7 +297,7 @@ def latency_rows(bench: Bench) -> Iterable[Row]:
                 "figure": "27", "technique": name, "aggregate": operator, "form": "step", "window": LATENCY_WINDOW,
                 "mean": float(kept.mean()), "clock": clock, "load": load(),
                 **{word: float(np.percentile(kept, share)) for word, share in shares.items()},
-                "spikes": taken[: 1 << 12].reshape(-1, 64).max(axis=1).tolist(),
+                "spikes": taken[: min(len(taken), 1 << 12) & -64].reshape(-1, 64).max(axis=1).tolist(),
             }  # fmt: skip
 
 

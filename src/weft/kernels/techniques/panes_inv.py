@@ -75,11 +75,12 @@ def subtract_on_evict(operator: Operator) -> Any:
             if first >= end:
                 running = lift(values, first)
                 begin, end = first, first + 1
-            for p in range(end, until):
-                running = combine(values, running, lift(values, p))
-            for p in range(begin, first):
-                running = remove(values, running, lift(values, p))
-            begin, end = first, until
+            while end < until:
+                running = combine(values, running, lift(values, end))
+                end += 1
+            while begin < first:
+                running = remove(values, running, lift(values, begin))
+                begin += 1
             store(out, q, lower(values, running))
 
     return answer_removing

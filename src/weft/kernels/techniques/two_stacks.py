@@ -100,9 +100,9 @@ def _over_a_column(operator: Operator) -> Any:
                 if end == border:
                     newer = lift(values, end)
                     end += 1
-                for p in range(end, until):
-                    newer = combine(values, newer, lift(values, p))
-                end = until
+                while end < until:  # a range would be set up at every slide, for the one partial that mostly comes
+                    newer = combine(values, newer, lift(values, end))
+                    end += 1
                 element = combine(values, load(older, first - base), newer)
             store(out, q, lower(values, element))
 
