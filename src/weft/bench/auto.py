@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from random import Random
@@ -57,9 +57,11 @@ def run(settings: AutoSettings, say: Say) -> Report:
     return Report("auto", describe_machine() | {"load": busy}, asdict(settings), [*rows, *small], report)
 
 
-def _told(count: int, what: str, say: Say) -> Sequence[int]:
-    say(f"{count:,} workloads {what}")
-    return range(count)
+def _told(count: int, what: str, say: Say) -> Iterator[int]:
+    for number in range(count):
+        if number % max(1, count // 10) == 0:
+            say(f"{number:,} of {count:,} workloads {what}")
+        yield number
 
 
 def _workload(seed: int, number: int) -> tuple[Workload, Shape]:

@@ -19,7 +19,8 @@ from weft.optimizer.weaving import weave
 from weft.plan.values import Plan, Tree
 
 SMALL = 11
-"""Different windows of a grouping up to which looking at all plans takes half a second at most."""
+"""Different windows of a grouping up to which looking at all plans takes a tenth of a second, or a second where edges
+cannot be marked."""
 
 EFFORT = 30_000
 """Unions of marks that a grouping may cost for each way to feed its trees: a third of a second."""

@@ -11,8 +11,9 @@ from weft.optimizer.strategies.building import Sharing, build, groupings
 from weft.optimizer.strategies.pricing import Pricing, inseparable, whole_numbers
 from weft.plan.values import Plan
 
-EXHAUSTIVE_LIMIT = 14
-"""Subset dynamic programming visits 3**n pairs: 12 queries take a second, 14 five, each more three times as long."""
+EXHAUSTIVE_LIMIT = 15
+"""Subset dynamic programming counts 2**n trees and visits 3**n pairs of them: 12 queries take a tenth of a second where
+edges can be marked and 3 s where not, 15 take 3 s and 20 s."""
 
 
 class TooManyQueries(WeftError):
