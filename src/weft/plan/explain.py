@@ -10,7 +10,7 @@ from weft.model import ACQ
 from weft.plan import text
 from weft.plan.page import to_html
 from weft.plan.shares import pass_cost, query_cost, query_costs
-from weft.plan.values import Guarantee, Plan, Tree
+from weft.plan.values import Feed, Guarantee, Plan, Tree
 
 __all__ = ["explain", "query_cost", "query_costs", "to_html", "to_json"]
 
@@ -103,29 +103,8 @@ def to_json(plan: Plan) -> dict[str, Any]:
         **_exact("cost", plan.cost),
         **_exact("unshared", plan.unshared),
         "saves": float(1 - plan.cost / plan.unshared) if plan.unshared else 0.0,
-        "feeds": [
-            {
-                "keys": list(feed.keys),
-                "trees": [number + 1 for number in feed.trees],
-                "edges": [list(edge_class) for edge_class in feed.edges.classes],
-                **_exact("edge_rate", feed.edge_rate),
-                **_exact("fold_cost", feed.fold_cost),
-                **_exact("pass_cost", pass_cost(plan, feed)),
-            }
-            for feed in plan.feeds
-        ],
-        "trees": [
-            {
-                "tree": number,
-                "technique": tree.technique,
-                "edges": [list(edge_class) for edge_class in tree.edges.classes],
-                **_exact("edge_rate", tree.edge_rate),
-                **_exact("omega", tree.omega),
-                **_exact("final_cost", tree.final_cost),
-                "queries": [_query(plan.workload.by_name[name], costs[name]) for name in tree.queries],
-            }
-            for number, tree in enumerate(plan.trees, 1)
-        ],
+        "feeds": [_feed(plan, feed) for feed in plan.feeds],
+        "trees": [_tree(plan, number, tree, costs) for number, tree in enumerate(plan.trees, 1)],
         "refused": None
         if plan.refused is None
         else {
@@ -135,6 +114,29 @@ def to_json(plan: Plan) -> dict[str, Any]:
         },
         "optimal": plan.optimal,
         "guarantee": None if plan.guarantee is None else _guarantee(plan.guarantee),
+    }
+
+
+def _feed(plan: Plan, feed: Feed) -> dict[str, Any]:
+    return {
+        "keys": list(feed.keys),
+        "trees": [number + 1 for number in feed.trees],
+        "edges": [list(edge_class) for edge_class in feed.edges.classes],
+        **_exact("edge_rate", feed.edge_rate),
+        **_exact("fold_cost", feed.fold_cost),
+        **_exact("pass_cost", pass_cost(plan, feed)),
+    }
+
+
+def _tree(plan: Plan, number: int, tree: Tree, costs: dict[str, Fraction]) -> dict[str, Any]:
+    return {
+        "tree": number,
+        "technique": tree.technique,
+        "edges": [list(edge_class) for edge_class in tree.edges.classes],
+        **_exact("edge_rate", tree.edge_rate),
+        **_exact("omega", tree.omega),
+        **_exact("final_cost", tree.final_cost),
+        "queries": [_query(plan.workload.by_name[name], costs[name]) for name in tree.queries],
     }
 
 
