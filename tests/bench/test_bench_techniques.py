@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from weft.bench.benchmark import BadSetting
-from weft.bench.techniques import TechniqueSettings, exponents, read_stream
+from weft.bench.techniques import TechniqueSettings, exponents
+from weft.bench.techniques_measure import read_stream
 from weft.bench.techniques_summary import SUMMARY, rates, steadiest, within
 from weft.cli.app import app
 from weft.kernels import TECHNIQUES

@@ -10,8 +10,8 @@ from weft.bench.benchmark import Row
 
 FLAT = (1 << 4, 1 << 20)
 """Windows over which a rate should be flat."""
-BESIDE = ("touch", "subtraction", "compensated")
-"""Measured for comparison; none of them is a way to answer."""
+BESIDE = ("touch", "subtraction", "compensated", "blocks, built")
+"""Measured for comparison; none of them is a way to answer one query alone."""
 AGGREGATES = ("int_sum", "float_sum", "max")
 
 SUMMARY = {
