@@ -41,12 +41,13 @@ class Curve:
 
     @property
     def slope(self) -> Fraction:
-        """The performance slope: what one query more costs, from the last two plans of different size."""
+        """The performance slope: what one query more costs, from the last two plans of different size.
+
+        No more than a query has cost on average: the more there are, the easier the next one finds a tree that fits.
+        """
         count, cost = self.points[-1]
-        for before, less in reversed(self.points[:-1]):
-            if before != count:
-                return (cost - less) / (count - before)
-        return cost / count  # no other point yet than that no query costs nothing
+        slopes = [(cost - less) / (count - before) for before, less in self.points[:-1] if before != count]
+        return min([cost / count, *slopes[-1:]])
 
     def expected(self, queries: int) -> Fraction:
         """What a plan from scratch would cost, if the curve goes on as it went."""
