@@ -4,10 +4,10 @@ The papers try all pairs in each round. Here a pair waits under an upper bound o
 reaches the best gain known is looked at closer. The merges are the same: bounds are never too low, gains are exact,
 and of equal gains the pair that comes first in the workload wins.
 
-    bundles of parts  ->  rows of bounds, one for each pair of bundles     numpy, no part is touched
-    a row's best      ->  its parts two by two, the cheapest first         only while their bound leads
-    two parts         ->  the edges they may have in common                bounds the merged edge rate from below
-    what still leads  ->  counted
+    bundles of parts   each part alone; where there are too many, those of equal slides together
+    rows of bounds     from the edges that two bundles have in common at most: exact for two windows, sums for trees
+    cells              the parts of two bundles, the cheapest first, only while their bound leads
+    pairs              what still leads is counted
 """
 
 from __future__ import annotations
@@ -28,14 +28,11 @@ from weft.optimizer.edge_counting import Board, edge_rate
 from weft.optimizer.techniques import Load, Technique
 from weft.plan.values import Tree
 
-FEW_PAIRS = 400
-"""Pairs of classes up to which bounding their common edges is cheaper than counting them."""
-
-SLACK = 1e-9
+SLACK = 1e-12
 """Bounds are floats, rounded up by far more than a few float operations can lose."""
 
 MOST_ROWS = 6000
-"""Parts up to which each is a bundle of its own: tighter bounds, and 150 MB of them."""
+"""Parts up to which each is a bundle of its own: tighter bounds, and 300 MB of them."""
 
 LONGEST_SLIDE = 1 << 62
 """Longer ones are not for 64-bit arithmetic: their bounds are looser."""
@@ -140,20 +137,16 @@ class Weaving:
         self.parts = {part.position: part for part in parts}
         self.counted = 0
         self._saving, self._near_saving, self._cost, self._above = saving, float(saving), cost, above
-        self._adds = cost.technique.additive
         self._board = Board.of({part: part.edges for part in self.parts.values()})
-        self._at_least: dict[Part, dict[Part, float]] = {}  # edge rates that merged pairs reach
         self._serial = count()  # keeps heaps from comparing parts where a merged part stands in an old one's place
         self._evaluated: list[tuple[Fraction, int, int, int, Merge]] = []  # heap by negative gain
-        self._waiting: list[tuple[float, int, bool, Part, Part]] = []  # heap by negative bound; True: refined
+        self._waiting: list[tuple[float, int, Part, Part]] = []  # heap by negative bound
         self._cells: list[tuple[float, int, int, int, int]] = []  # heap by negative bound: bundles, members
-        self._rows: list[NDArray[np.float64] | None] = []  # for each bundle, bounds with it and the bundles before it
-        self._tops: list[tuple[float, int]] = []  # heap of rows by their negative greatest bound
-        self._bundles: list[Bundle] = bundles(self.parts.values(), self._adds)
-        self._place = {b.members[0].position: i for i, b in enumerate(self._bundles) if len(b.members) == 1}
-        self._table = Table(self._bundles)
-        for row in range(len(self._bundles)):
-            self._add_row(row)
+        self._table = Table(bundles(self.parts.values(), cost.technique.additive))
+        self._slot = {b.members[0].position: i for i, b in enumerate(self._table.bundles) if len(b.members) == 1}
+        self._tops: list[tuple[float, int, int]] = []  # heap by negative bound: the best of a row, when it was made
+        for row in range(len(self._table.bundles)):
+            self._push_row(row, self._bounds(row))
 
     def best(self) -> Merge | None:
         """The merge with the greatest gain; None where there is none above the threshold."""
@@ -165,119 +158,110 @@ class Weaving:
             row = self._tops[0][0] if self._tops else inf
             cell = self._cells[0][0] if self._cells else inf
             pair = self._waiting[0][0] if self._waiting else inf
-            if min(row, cell, pair) > reach or min(row, cell, pair) == inf:
+            leading = min(row, cell, pair)
+            if leading > reach or leading == inf:
                 return self._evaluated[0][4] if self._evaluated else None
-            if pair <= row and pair <= cell:
-                *_, refined, left, right = heappop(self._waiting)
+            if pair == leading:
+                *_, left, right = heappop(self._waiting)
                 if self._alive(left, right):
-                    self._look_closer(left, right, refined)
-            elif cell <= row:
+                    self._count(left, right)
+            elif cell == leading:
                 self._open_cell(*heappop(self._cells)[1:])
             else:
-                self._open_row(heappop(self._tops)[1])
+                self._open_row(*heappop(self._tops))
 
     def merge(self, merge: Merge) -> None:
         """Put the merged part in the place of the two."""
         new = merge.part(self._cost)
         if self._board is not None:
             self._board.merge(new, merge.left, merge.right)
-        for old in (merge.left, merge.right):
-            del self.parts[old.position]
-            if old.position in self._place:
-                place = self._place.pop(old.position)
-                self._table.alive[place] = False
-                self._rows[place] = None
-        # Edges are never lost by merging: what half of a pair reached, the whole reaches.
-        reached = self._at_least.pop(merge.left, {})
-        for other, rate in self._at_least.pop(merge.right, {}).items():
-            reached[other] = max(rate, reached.get(other, 0.0))
-        for other, rate in reached.items():
-            if self.parts.get(other.position) is other:
-                self._at_most_known(new, other, rate)
+        left, right = (self._slot.pop(old.position, None) for old in (merge.left, merge.right))
+        del self.parts[merge.left.position], self.parts[merge.right.position]
         self.parts[new.position] = new
-        self._place[new.position] = len(self._bundles)
-        self._bundles.append(Bundle((new,), 0, 0))
-        self._table.add(self._bundles[-1])
-        self._add_row(len(self._bundles) - 1)
+        slot = self._table.merge(new, merge.left, left, merge.right, right)
+        self._slot[new.position] = slot
+        self._push_row(slot, self._bounds(slot))
 
     def _alive(self, left: Part, right: Part) -> bool:
         return self.parts.get(left.position) is left and self.parts.get(right.position) is right
 
-    def _add_row(self, row: int) -> None:
-        bundle = self._bundles[row]
-        rates = self._table.least_rates(row)
-        if len(bundle.members) == 1:
-            for other, rate in self._at_least.get(bundle.members[0], {}).items():
-                place = self._place.get(other.position)
-                if place is not None and place < row:
-                    rates[place] = max(rates[place], rate)
-        bounds = self._table.bounds(row, rates, self._near_saving, self._adds)
-        if len(bundle.members) == 1:
-            bounds[row] = -inf
+    def _bounds(self, row: int) -> NDArray[np.float64]:
+        bounds = self._table.bounds(row, self._near_saving, self._cost.technique.additive)
         bounds[bounds <= self._above] = -inf
-        self._rows.append(bounds)
-        self._push_row(row, bounds)
+        return bounds
 
     def _push_row(self, row: int, bounds: NDArray[np.float64]) -> None:
         top = float(bounds.max())
         if top > -inf:
-            heappush(self._tops, (-top, row))
+            heappush(self._tops, (-top, row, int(self._table.made[row])))
 
-    def _open_row(self, row: int) -> None:
+    def _open_row(self, top: float, row: int, made: int) -> None:
         """Take the best pair of bundles out of a row, and see what is in it."""
-        bounds = self._rows[row]
-        if bounds is None:
+        if made != self._table.made[row]:
             return
+        bounds = self._bounds(row)
         column = int(bounds.argmax())
-        if not self._table.alive[column]:
-            bounds[~self._table.alive[: row + 1]] = -inf
-        else:
+        if bounds[column] >= -top and self._board is not None and not self._table.known[row, column]:
+            self._look_up(self._board, row, bounds)
+            bounds = self._bounds(row)
+        elif bounds[column] >= -top:
+            self._table.done[row].append(column)
             bounds[column] = -inf
-            one, other = self._bundles[row], self._bundles[column]
+            one, other = self._table.bundles[row], self._table.bundles[column]
             if len(one.members) == len(other.members) == 1:
-                self._look_closer(*_pair(one.members[0], other.members[0]), refined=False)
+                self._look_closer(one.members[0], other.members[0], self._table.least_rate(row, column))
             else:
                 self._push_cell(row, column, 0, int(row == column))
+        # Else somebody in it was merged away since, and the row waits under a lower bound.
         self._push_row(row, bounds)
 
+    def _look_up(self, board: Board, row: int, bounds: NDArray[np.float64]) -> None:
+        """Common edges of this row with all that would lead before anything else does: cheaper than one by one."""
+        others = [-heap[0][0] for heap in (self._tops, self._cells, self._waiting, self._evaluated) if heap]
+        reach = min(float(max(others, default=-inf)), float(bounds.max()))
+        leading = (bounds >= reach) & (bounds > -inf) & ~self._table.known[row]
+        one = self._table.bundles[row].members
+        for column in np.flatnonzero(leading).tolist():
+            other = self._table.bundles[column].members
+            if len(one) == len(other) == 1:
+                self._table.know(row, column, board.common(one[0], other[0]))
+            else:
+                self._table.known[row, column] = True
+
     def _push_cell(self, row: int, column: int, i: int, j: int) -> None:
-        one, other = self._bundles[row].members, self._bundles[column].members
+        one, other = self._table.bundles[row].members, self._table.bundles[column].members
         if i < len(one) and j < len(other):
-            rate = self._table.least_rate(row, column)
-            bound = self._bound(one[i], other[j], rate)
+            bound = self._bound(one[i], other[j], self._table.least_rate(row, column))
             if bound > self._above:
                 heappush(self._cells, (-bound, row, column, i, j))
 
     def _open_cell(self, row: int, column: int, i: int, j: int) -> None:
         """Bounds fall along both bundles: what follows a pair has one member in common with it."""
-        one, other = self._bundles[row].members[i], self._bundles[column].members[j]
+        one, other = self._table.bundles[row].members[i], self._table.bundles[column].members[j]
         self._push_cell(row, column, i, j + 1)
-        first = i + 1 if row == column else 0
-        if j == first:
-            self._push_cell(row, column, i + 1, first + 1 if row == column else 0)
+        if row == column and j == i + 1:
+            self._push_cell(row, column, i + 1, j + 1)
+        elif row != column and j == 0:
+            self._push_cell(row, column, i + 1, 0)
         if self._alive(one, other):
-            self._look_closer(*_pair(one, other), refined=False)
+            common = _most_common_edges(one.edges.classes, other.edges.classes) * 1e6
+            rate = (one.near_rate + other.near_rate) * (1 - SLACK) - common
+            self._look_closer(one, other, max(rate, one.near_rate, other.near_rate))
 
-    def _look_closer(self, left: Part, right: Part, refined: bool) -> None:
-        few = len(left.edges.classes) * len(right.edges.classes) <= FEW_PAIRS
-        if not refined and (few or not self._adds):
-            rate = max(left.near_rate, right.near_rate, self._at_least.get(left, {}).get(right, 0.0))
-            if few:
-                common = _most_common_edges(left.edges.classes, right.edges.classes) * 1e6
-                rate = max(rate, (left.near_rate + right.near_rate) * (1 - SLACK) - common)
-            self._at_most_known(left, right, rate)
-            bound = self._bound(left, right, rate)
-            if bound > self._above:
-                heappush(self._waiting, (-bound, next(self._serial), True, left, right))
-            return
+    def _look_closer(self, one: Part, other: Part, rate: float) -> None:
+        """Floors of rows are rough: what the technique knows of two loads may lower the bound."""
+        bound = self._bound(one, other, rate)
+        if bound > self._above:
+            left, right = (one, other) if one.position < other.position else (other, one)
+            heappush(self._waiting, (-bound, next(self._serial), left, right))
+
+    def _count(self, left: Part, right: Part) -> None:
         merge = self._evaluate(left, right)
-        self._at_most_known(left, right, float(merge.rate))
+        one, other = self._slot.get(left.position), self._slot.get(right.position)
+        if one is not None and other is not None:
+            self._table.know(one, other, float(left.rate + right.rate - merge.rate))
         if merge.gain > self._above:
             heappush(self._evaluated, (-merge.gain, left.position, right.position, next(self._serial), merge))
-
-    def _at_most_known(self, left: Part, right: Part, rate: float) -> None:
-        self._at_least.setdefault(left, {})[right] = rate
-        self._at_least.setdefault(right, {})[left] = rate
 
     def _bound(self, left: Part, right: Part, rate: float) -> float:
         """No less than the gain, if the merged edge rate is at least `rate`."""
@@ -294,56 +278,134 @@ class Weaving:
 
 
 class Table:
-    """What bounds need to know of bundles, as columns."""
+    """What bounds need to know of bundles, as columns, and of each two the edges that they have in common at most."""
 
     def __init__(self, bundles: Sequence[Bundle]) -> None:
-        self._size = 0
-        room = 2 * len(bundles) + 1  # each merge adds a bundle and there are fewer merges than parts
-        self._slides = np.zeros(room, np.int64)
-        self._classes = np.zeros(room, np.int64)
-        self._rates, self._finals, self._floors = np.zeros(room), np.zeros(room), np.zeros(room)
-        self.alive = np.zeros(room, np.bool_)
-        for bundle in bundles:
-            self.add(bundle)
+        self.bundles = list(bundles)
+        size = len(self.bundles)
+        self.made = np.arange(size)  # a row has the pairs with what was made before it
+        self.done: list[list[int]] = [[] for _ in range(size)]  # pairs that have left the row
+        self._clock = count(size)
+        self._alive = np.ones(size, np.bool_)
+        first = [bundle.members[0] for bundle in self.bundles]
+        self._rates = np.array([part.near_rate for part in first])
+        self._finals = np.array([part.near_final for part in first])
+        self._floors = np.array([part.near_floor for part in first])
+        self._common = np.full((size, size), np.inf)
+        self.known = np.zeros((size, size), np.bool_)  # where `_common` is no bound but the number, for all one knows
+        geometry = Geometry.of(self.bundles)
+        for row in range(size):
+            common = geometry.common(row) * (1e6 * (1 + SLACK))
+            self._common[row, : row + 1] = self._common[: row + 1, row] = common
+            self.known[row, : row + 1] = self.known[: row + 1, row] = common < inf
 
-    def add(self, bundle: Bundle) -> None:
-        if self._size == len(self.alive):
-            for name in ("_slides", "_classes", "_rates", "_finals", "_floors", "alive"):
-                column = getattr(self, name)
-                setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
-        first, i = bundle.members[0], self._size
-        self._slides[i], self._classes[i] = bundle.slide, bundle.classes
-        self._rates[i], self._finals[i], self._floors[i] = first.near_rate, first.near_final, first.near_floor
-        self.alive[i] = True
-        self._size += 1
+    def bounds(self, row: int, saving: float, adds: bool) -> NDArray[np.float64]:
+        """No less than the gain of any two parts from this bundle and each other one."""
+        rates = self._least_rates(row)
+        floors = self._floors + self._floors[row] if adds else np.maximum(self._floors, self._floors[row])
+        before, after = saving + self._finals + self._finals[row], rates * floors
+        bounds: NDArray[np.float64] = before - after + SLACK * (before + after)
+        bounds[~self._alive | (self.made > self.made[row])] = -inf
+        if len(self.bundles[row].members) == 1:
+            bounds[row] = -inf
+        bounds[self.done[row]] = -inf
+        return bounds
 
-    def least_rates(self, row: int) -> NDArray[np.float64]:
-        """For this bundle with itself and each before it, an edge rate that no merged pair of theirs is below."""
-        upto = slice(0, row + 1)
-        rates: NDArray[np.float64] = np.maximum(self._rates[upto], self._rates[row])
-        if self._slides[row]:
-            slides, classes = self._slides[upto], self._classes[upto]
-            slide, own = int(self._slides[row]), int(self._classes[row])
-            with np.errstate(divide="ignore", invalid="ignore"):
-                # Two classes meet once in the least common multiple of their slides, or never.
-                meet = np.gcd(slides, slide) * (classes * own) / (slides.astype(float) * slide)
-            # Different parts of one slide have at most one class in common, and none if they have but one.
-            meet[slides == slide] = (np.maximum(classes[slides == slide], own) > 1) / slide
-            apart = (self._rates[upto] + self._rates[row]) * (1 - SLACK) - meet * 1e6
-            np.maximum(rates, apart, out=rates, where=slides > 0)
+    def _least_rates(self, row: int) -> NDArray[np.float64]:
+        apart = (self._rates + self._rates[row]) * (1 - SLACK) - self._common[row]
+        rates: NDArray[np.float64] = np.maximum(np.maximum(self._rates, self._rates[row]), apart)
         return rates
 
     def least_rate(self, row: int, column: int) -> float:
-        return float(self.least_rates(max(row, column))[min(row, column)])
+        one, other = self._rates[row], self._rates[column]
+        return float(max(one, other, (one + other) * (1 - SLACK) - self._common[row, column]))
 
-    def bounds(self, row: int, rates: NDArray[np.float64], saving: float, adds: bool) -> NDArray[np.float64]:
-        """No less than the gain of any pair of parts from the two bundles."""
-        upto = slice(0, row + 1)
-        floors = self._floors[upto] + self._floors[row] if adds else np.maximum(self._floors[upto], self._floors[row])
-        before, after = saving + self._finals[upto] + self._finals[row], rates * floors
-        bounds: NDArray[np.float64] = before - after + SLACK * (before + after)
-        bounds[~self.alive[upto]] = -inf
-        return bounds
+    def know(self, one: int, other: int, common: float) -> None:
+        self._common[one, other] = self._common[other, one] = common + SLACK * self._rates[one]
+        self.known[one, other] = self.known[other, one] = True
+
+    def merge(self, new: Part, left: Part, left_slot: int | None, right: Part, right_slot: int | None) -> int:
+        """Give the merged part a slot, one of the old ones where there is one."""
+        slot = left_slot if left_slot is not None else right_slot
+        one, other = self._of(left, left_slot), self._of(right, right_slot)
+        # Of what another tree has in common with the two, the second adds no more than it has that the first has not.
+        more, other_more = new.near_rate - left.near_rate, new.near_rate - right.near_rate
+        common = np.minimum(one + np.minimum(other, more), other + np.minimum(one, other_more))
+        common += SLACK * new.near_rate
+        if right_slot is not None:
+            self._alive[right_slot], self.made[right_slot] = False, -1
+        if slot is None:
+            slot = len(self.bundles)
+            self._grow()
+            common = np.append(common, np.inf)
+        self.bundles[slot] = Bundle((new,), 0, 0)
+        self.made[slot], self.done[slot], self._alive[slot] = next(self._clock), [], True
+        self._rates[slot], self._finals[slot], self._floors[slot] = new.near_rate, new.near_final, new.near_floor
+        self._common[slot], self._common[:, slot] = common, common
+        self.known[slot], self.known[:, slot] = False, False
+        return slot
+
+    def _of(self, part: Part, slot: int | None) -> NDArray[np.float64]:
+        """For a part that was in a bundle nothing is known but that it has no more edges than it has."""
+        return self._common[slot] if slot is not None else np.full(len(self.bundles), part.near_rate)
+
+    def _grow(self) -> None:
+        size = len(self.bundles)
+        self.bundles.append(self.bundles[-1])
+        self.done.append([])
+        self.made, self._alive = np.append(self.made, 0), np.append(self._alive, False)
+        self._rates, self._finals = np.append(self._rates, 0.0), np.append(self._finals, 0.0)
+        self._floors = np.append(self._floors, 0.0)
+        larger = np.full((size + 1, size + 1), np.inf)
+        larger[:size, :size] = self._common
+        self._common = larger
+        known = np.zeros((size + 1, size + 1), np.bool_)
+        known[:size, :size] = self.known
+        self.known = known
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Slides and shifts of bundles; shifts are -1 where there is none, or where members have different ones."""
+
+    slides: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    shifts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, bundles: Sequence[Bundle]) -> Geometry:
+        slides = np.array([bundle.slide for bundle in bundles])
+        classes = np.array([bundle.classes for bundle in bundles])
+        shifts = np.full((len(bundles), 2), -1)
+        for i, bundle in enumerate(bundles):
+            if len(bundle.members) == 1 and bundle.slide:
+                for k, (_, shift) in enumerate(bundle.members[0].edges.classes):
+                    shifts[i, k] = shift
+        return cls(slides, classes, shifts)
+
+    def common(self, row: int) -> NDArray[np.float64]:
+        """No less than the density of common edges, with each bundle up to this one; exact for two windows."""
+        slide, own = int(self.slides[row]), int(self.classes[row])
+        slides, classes, shifts = self.slides[: row + 1], self.classes[: row + 1], self.shifts[: row + 1]
+        if not slide:
+            return np.full(row + 1, np.inf)
+        divisors = np.gcd(slides, slide)
+        with np.errstate(divide="ignore"):
+            once = divisors / (slides.astype(float) * slide)  # how often two classes meet that do
+        if self.shifts[row, 0] >= 0:
+            meetings = np.zeros(row + 1, np.int64)
+            for shift in self.shifts[row, :own]:
+                for k in range(2):
+                    meetings += ((shifts[:, k] - shift) % divisors == 0) & (shifts[:, k] >= 0)
+            known = shifts[:, 0] >= 0
+        else:
+            meetings, known = classes * own, np.zeros(row + 1, np.bool_)
+        meetings = np.where(known, meetings, classes * own)
+        # Different parts of one slide have at most one class in common, and none if each has but one.
+        alike = (slides == slide) & ~known
+        meetings[alike] = np.maximum(classes[alike], own) > 1
+        common: NDArray[np.float64] = np.where(slides > 0, meetings * once, np.inf)
+        return common
 
 
 def bundles(parts: Iterable[Part], adds: bool) -> list[Bundle]:
@@ -372,11 +434,6 @@ def _slide_and_classes(part: Part) -> tuple[int, int]:
     classes = part.edges.classes
     slide = classes[0][0]
     return (slide if slide == classes[-1][0] < LONGEST_SLIDE and len(classes) <= 2 else 0), len(classes)
-
-
-def _pair(one: Part, other: Part) -> tuple[Part, Part]:
-    """In the order of the workload."""
-    return (one, other) if one.position < other.position else (other, one)
 
 
 def _most_common_edges(left: tuple[EdgeClass, ...], right: tuple[EdgeClass, ...]) -> float:
