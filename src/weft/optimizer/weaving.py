@@ -34,6 +34,9 @@ SLACK = 1e-12
 MOST_ROWS = 6000
 """Parts up to which each is a bundle of its own: tighter bounds, and 300 MB of them."""
 
+AT_ONCE = 24
+"""Pairs of a row that are looked up together."""
+
 LONGEST_SLIDE = 1 << 62
 """Longer ones are not for 64-bit arithmetic: their bounds are looser."""
 
@@ -216,10 +219,16 @@ class Weaving:
         self._push_row(row, bounds)
 
     def _look_up(self, board: Board, row: int, bounds: NDArray[np.float64]) -> None:
-        """Common edges of this row with all that would lead before anything else does: cheaper than one by one."""
+        """Common edges of this row with all that would lead before anything else does, and with the next best.
+
+        An operation on bits is cheaper than another look at the row.
+        """
         others = [-heap[0][0] for heap in (self._tops, self._cells, self._waiting, self._evaluated) if heap]
         reach = min(float(max(others, default=-inf)), float(bounds.max()))
-        leading = (bounds >= reach) & (bounds > -inf) & ~self._table.known[row]
+        unknown = np.where(self._table.known[row], -inf, bounds)
+        if len(unknown) > AT_ONCE:
+            reach = min(reach, float(np.partition(unknown, -AT_ONCE)[-AT_ONCE]))
+        leading = (unknown >= reach) & (unknown > -inf)
         one = self._table.bundles[row].members
         for column in np.flatnonzero(leading).tolist():
             other = self._table.bundles[column].members

@@ -76,6 +76,11 @@ def missed(classes: Sequence[EdgeClass]) -> Fraction:
     return found / factor
 
 
+def forget() -> None:
+    """Counts are remembered; a measurement wants them new."""
+    _missed.cache_clear()
+
+
 def _missed_by_two(classes: Sequence[EdgeClass]) -> Fraction:
     if len(classes) < 2:
         return Fraction(classes[0][0] - 1, classes[0][0]) if classes else Fraction(1)

@@ -1,0 +1,37 @@
+"""`weft bench plan`: its rivals are right, and every bar is in the summary."""
+
+from __future__ import annotations
+
+import json
+
+from typer.testing import CliRunner
+
+from weft.bench.plan import SUMMARY, people, random_classes
+from weft.bench.plan_rivals import prototype_density
+from weft.cli.app import app
+from weft.model import Edges
+from weft.optimizer.edge_counting import exact
+
+
+def test_the_prototype_counts_what_the_exact_counter_counts() -> None:
+    for seed in range(10):
+        classes = random_classes(12, 300, seed)
+        assert prototype_density(classes) == exact.density(Edges.of_classes(classes))
+
+
+def test_windows_that_people_use_are_all_different() -> None:
+    windows = [query.window for query in people(200, seed=1)]
+    assert len(set(windows)) == 200
+    assert any(w.offset for w in windows)
+    assert any(w.length % w.slide for w in windows)
+
+
+def test_every_bar_is_in_the_summary() -> None:
+    small = "--seeds 1 --counts 1 --merged 12 --queries 500 --others 20 --people 40 --random 10".split()
+    done = CliRunner().invoke(app, ["bench", "plan", "--quick", "--json", *small])
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert set(found["summary"]) == set(SUMMARY)
+    assert found["summary"]["lazy_same_merges"] is True
+    assert found["summary"]["experiments_finished"] == 5
+    assert all(row["equal"] for row in found["rows"] if "equal" in row)
