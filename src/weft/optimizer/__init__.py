@@ -3,7 +3,8 @@
 >>> from weft.model import ACQ, Call, Window
 >>> def query(name: str, seconds: int, slide: int) -> ACQ:
 ...     return ACQ(name, Window(seconds * 1_000_000, slide * 1_000_000), (Call("max", ("price",)),), ())
->>> plan = optimize([query("a", 16, 4), query("b", 10, 5), query("c", 8, 4)], rate=1.2, strategy="weave_share")
+>>> workload = [query("a", 16, 4), query("b", 10, 5), query("c", 8, 4)]
+>>> plan = optimize(workload, rate=1.2, strategy="weave_share", technique="panes")
 >>> [tree.queries for tree in plan.trees], float(plan.cost), float(plan.unshared)
 ([('a', 'c'), ('b',)], 4.3, 5.5)
 """
