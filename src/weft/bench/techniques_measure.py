@@ -1,4 +1,4 @@
-"""The measurements of `weft bench techniques`: each part gives rows."""
+"""The measurements of `weft bench techniques`: each part gives rows. Long because it holds every part, each short."""
 
 from __future__ import annotations
 
