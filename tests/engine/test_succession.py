@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from test_advance import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, partials, query, rows, windows
 
 from weft.engine import FOREVER, FeedLayout, Layout, QueryLayout, State, TreeLayout, advance, to_table
-from weft.engine.succession import follow
+from weft.engine.succession import Reader, Standing, follow, reach_back
 from weft.model import Edges, Window
 
 BEGIN = -1000
+WINDOWS = (Window(10, 5), Window(9, 3))
 
 
 def woven(parts: Sequence[Sequence[QueryLayout]]) -> Layout:
@@ -104,24 +105,31 @@ def _change(layout: Layout, queries: dict[str, Registered], change: object, cut:
     parts: list[list[QueryLayout]] = [[] for _ in range(random.randint(1, 3))]
     for q in everyone:
         random.choice(parts).append(q)
-    newcomers = {q.name: replace(q, since=cut) for q in everyone if q.name in arrived}
-    return follow(layout, woven([p for p in parts if p]), newcomers)
+    newcomers = {name: Reader(cut, ()) for name in arrived}
+    return follow(Standing.of(layout), woven([p for p in parts if p]), newcomers, cut)
 
 
 def test_a_tree_that_stays_as_it_is_goes_on_with_its_pool() -> None:
-    a, b = (query(n, w, COMPONENTS[1], DOUBLE) for n, w in (("a", Window(10, 5)), ("b", Window(9, 3))))
-    before = woven([[a], [b]])
-    after = follow(before, woven([[a], [b], [query("c", Window(7, 7), COMPONENTS[1], DOUBLE)]]), {
-        "c": replace(query("c", Window(7, 7), COMPONENTS[1], DOUBLE), since=100)
-    })  # fmt: skip
-    assert [t.number for t in after.current] == [0, 1, 2]
+    a, b, c = (
+        query(n, w, COMPONENTS[1], DOUBLE) for n, w in (("a", Window(10, 5)), ("b", Window(9, 3)), ("c", Window(7, 7)))
+    )
+    after = follow(Standing.of(woven([[a], [b]])), woven([[a], [b], [c]]), {"c": Reader(100, ())}, 100)
+    assert [(t.number, t.since) for t in after.current] == [(0, None), (1, None), (2, 100)]
     assert not after.older
     assert all(not q.older for q in after.queries)
 
 
 def test_a_pool_that_a_query_took_leave_of_takes_no_more_rows() -> None:
     a, b = (query(n, w, COMPONENTS[1], DOUBLE) for n, w in (("a", Window(10, 5)), ("b", Window(10, 5))))
-    after = follow(woven([[a, b]]), woven([[a], [b]]), {})
+    after = follow(Standing.of(woven([[a, b]])), woven([[a], [b]]), {}, 100)
     assert [t.number for t in after.current] == [1, 2]
     assert [t.number for t in after.older] == [0]
     assert [q.older for q in after.queries] == [(0,), (0,)]
+
+
+def test_a_query_sees_of_the_past_what_the_slices_allow() -> None:
+    # slices of 10/5 and 9/3: edges at all multiples of 5 and of 3
+    tree = next(woven([[query(n, w, COMPONENTS[1], DOUBLE) for n, w in zip("ab", WINDOWS, strict=True)]]).current)
+    assert reach_back(query("c", Window(15, 15), COMPONENTS[2], DOUBLE), tree, 31) == Reader(45, (0,))
+    assert reach_back(query("c", Window(12, 6, 3), COMPONENTS[2], DOUBLE), tree, 31) == Reader(33, (0,))
+    assert reach_back(query("c", Window(14, 7), COMPONENTS[2], DOUBLE), tree, 31) is None

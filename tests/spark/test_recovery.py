@@ -21,6 +21,7 @@ import pytest
 from compare import assert_same_rows
 from weft.spark import RunFailed, weave
 from weft.spark.checkpoint import CheckpointMismatch
+from weft.spark.sink import OtherColumns
 from weft.sql import parse
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -99,9 +100,11 @@ def test_killed_at_random_moments_the_sink_holds_every_row_once(spark: Any, tmp_
     assert_answers(spark, tmp_path)
 
 
-def start(spark: Any, folder: Path, sink: Any = None, queries: str = QUERIES) -> Any:
+def start(
+    spark: Any, folder: Path, sink: Any = None, queries: str = QUERIES, watermark: str = "20 seconds"
+) -> Any:
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "rows"))
-    job = weave(stream, queries, watermark="20 seconds")
+    job = weave(stream, queries, watermark=watermark)
     return job.start(
         sink=sink or f"parquet:{folder / 'answers'}", checkpoint=folder / "state", available_now=True
     )
@@ -171,11 +174,18 @@ def test_a_full_disk_stops_the_run_with_a_clear_error_and_a_restart_repairs_it(
     assert_answers(spark, tmp_path)
 
 
-def test_other_queries_on_a_checkpoint_are_refused_by_name(spark: Any, tmp_path: Path) -> None:
+def test_another_watermark_on_a_checkpoint_is_refused(spark: Any, tmp_path: Path) -> None:
     write_rows(tmp_path / "rows", files=1, rows=10)
     start(spark, tmp_path).wait()
-    with pytest.raises(CheckpointMismatch, match="made for other queries: overall differ"):
-        start(spark, tmp_path, queries=QUERIES.replace("v > 10", "v > 11"))
+    with pytest.raises(CheckpointMismatch, match="was made with watermark 20000000, not 30000000"):
+        start(spark, tmp_path, watermark="30 seconds")
+
+
+def test_a_query_with_other_columns_under_an_old_name_is_refused(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=1, rows=10)
+    start(spark, tmp_path).wait()
+    with pytest.raises(OtherColumns, match=r"answers/overall.* holds answers of other columns.*another name"):
+        start(spark, tmp_path, queries=QUERIES.replace("avg(v) AS mean", "avg(v) AS middle"))
 
 
 def test_rows_after_a_drain_are_refused(spark: Any, tmp_path: Path) -> None:

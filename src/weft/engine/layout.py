@@ -70,6 +70,8 @@ class TreeLayout:
     queries: tuple[QueryLayout, ...]
     technique: str = "blocks"
     """How windows are built from slices."""
+    since: int | None = None
+    """Rows before it may lie in trees of former plans; None: it has seen all."""
 
 
 @dataclass(frozen=True, slots=True)

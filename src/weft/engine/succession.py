@@ -7,67 +7,98 @@ a window takes slices from both sides without knowing of the change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from weft.engine.layout import Layout, QueryLayout, TreeLayout
+from weft.model import Edges
 
 
-def follow(before: Layout, after: Layout, joined: Mapping[str, QueryLayout]) -> Layout:
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What a query reads: windows from `since` on, of the rows in these pools; the last is where rows still come in."""
+
+    since: int | None
+    pools: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a plan leaves to its successor: the trees that take rows, those that only keep some, and who reads them."""
+
+    current: tuple[TreeLayout, ...]
+    older: tuple[TreeLayout, ...]
+    readers: Mapping[str, Reader]
+
+    @classmethod
+    def of(cls, layout: Layout) -> Standing:
+        readers = {
+            q.name: Reader(q.since, (*q.older, tree.number)) for tree in layout.current for q in tree.queries
+        }
+        return cls(tuple(replace(t, queries=()) for t in layout.current), layout.older, readers)
+
+
+def follow(before: Standing, after: Layout, joined: Mapping[str, Reader], cut: int | None) -> Layout:
     """`after` with trees numbered on from `before`, and every query reading on where it read.
 
-    `joined` are the queries that are new with this plan, as `join` made them: what they see, and from where.
+    `joined` are the queries that are new with this plan, and what they see of the past. No row before `cut` has yet
+    been given to a new tree; None: no row has come at all.
     """
-    homes = {q.name: (tree, q) for tree in before.current for q in tree.queries}
-
-    def read_before(name: str) -> set[int]:
-        """The pools that hold what the query has seen so far."""
-        if name in joined:
-            return {*joined[name].older}
-        tree, query = homes[name]
-        return {tree.number, *query.older}
-
-    readers = {q.name: read_before(q.name) for q in after.queries}
+    readers = {q.name: joined.get(q.name) or before.readers[q.name] for q in after.queries}
     numbers = _numbers(before, after, readers)
+    going = {t.number: t.since for t in before.current}
 
     def successor(query: QueryLayout, number: int) -> QueryLayout:
-        since = (joined.get(query.name) or homes[query.name][1]).since
-        return replace(query, since=since, older=tuple(sorted(readers[query.name] - {number})))
+        reader = readers[query.name]
+        return replace(query, since=reader.since, older=tuple(p for p in reader.pools if p != number))
 
-    feeds = tuple(
-        replace(
-            feed,
-            trees=tuple(
-                replace(t, number=numbers[t.number], queries=tuple(successor(q, numbers[t.number]) for q in t.queries))
-                for t in feed.trees
-            ),
-        )
-        for feed in after.feeds
-    )
+    def renewed(tree: TreeLayout) -> TreeLayout:
+        number = numbers[tree.number]
+        queries = tuple(successor(q, number) for q in tree.queries)
+        return replace(tree, number=number, since=going.get(number, cut), queries=queries)
+
+    feeds = tuple(replace(feed, trees=tuple(map(renewed, feed.trees))) for feed in after.feeds)
     read = {number for feed in feeds for t in feed.trees for q in t.queries for number in q.older}
-    older = tuple(replace(t, queries=()) for t in before.trees if t.number in read)
+    older = tuple(t for t in (*before.current, *before.older) if t.number in read)
     return replace(after, feeds=feeds, older=older, fresh=frozenset(joined))
 
 
-def _numbers(before: Layout, after: Layout, readers: Mapping[str, set[int]]) -> dict[int, int]:
+def reach_back(query: QueryLayout, tree: TreeLayout, horizon: int) -> Reader | None:
+    """What a new query can see of the past in a tree that keeps all from `horizon` on, if its slices will do."""
+    reachable = (
+        query.filter in tree.filters
+        and all(c in tree.components for call in query.calls for c in call.components)
+        and tree.edges.contains(Edges.of([query.window]))
+    )
+    if not reachable:
+        return None
+    complete = horizon if tree.since is None else max(horizon, tree.since)
+    return Reader(query.window.begin(query.window.first_begun(complete)), (tree.number,))
+
+
+def _numbers(before: Standing, after: Layout, readers: Mapping[str, Reader]) -> dict[int, int]:
     """A tree whose partials hold the same as those of a former tree goes on with its pool; others get new numbers.
 
     Not where a query of another tree reads the pool as well: it would see the rows that come twice. Nor where a query
     has moved in: the pool and the one that it comes from hold the same rows.
     """
     pools = {_contents(t): t.number for t in before.current}
-    following = 1 + max((t.number for t in before.trees), default=-1)
+    following = 1 + max((t.number for t in (*before.current, *before.older)), default=-1)
     numbers: dict[int, int] = {}
     for tree in after.current:
         number = pools.pop(_contents(tree), None)
-        inside = {q.name for q in tree.queries}
-        if number is None or any(
-            (number not in read and read) if name in inside else number in read for name, read in readers.items()
-        ):
+        if number is None or not _may_go_on(number, {q.name for q in tree.queries}, readers.items()):
             number = following
             following += 1
         numbers[tree.number] = number
     return numbers
+
+
+def _may_go_on(number: int, inside: set[str], readers: Iterable[tuple[str, Reader]]) -> bool:
+    return all(
+        not reader.pools or number in reader.pools if name in inside else number not in reader.pools
+        for name, reader in readers
+    )
 
 
 def _contents(tree: TreeLayout) -> tuple[object, ...]:

@@ -1,6 +1,7 @@
 """The pipeline on Spark: sources, slicing, partials, buckets, sinks, the checkpoint; the only importer of pyspark."""
 
-from weft.spark.job import Job, NotServed, Run, RunFailed, weave
+from weft.spark.job import Job, weave
+from weft.spark.run import NotServed, Run, RunFailed
 from weft.spark.session import local_session
 from weft.spark.source import open_source
 

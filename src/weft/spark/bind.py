@@ -49,15 +49,20 @@ class Binding:
     argument_types: Mapping[str, str]
     slots: Mapping[str, str]
     """The aggregate that fills each partial column, over the argument columns."""
+    groupings: tuple[tuple[str, ...], ...]
+    """The key expressions of each grouping, by its number."""
 
 
-def bind_plan(plan: Plan, stream: DataFrame, event_time: str) -> Binding:
+def bind_plan(
+    plan: Plan, stream: DataFrame, event_time: str, groupings: Sequence[tuple[str, ...]] = ()
+) -> Binding:
+    """`groupings` keep the numbers that they have in this order; others get the next ones."""
     spark = stream.sparkSession
     with analysis(spark, stream.schema, plan.workload[0].source) as analyse:
         time_type = dict(stream.dtypes).get(event_time) or stream.selectExpr(event_time).dtypes[0][1]
         event_micros = micros(event_time, time_type)
         native = "timestamp_ntz" if time_type == "timestamp_ntz" else "timestamp"
-        binder = _Binder(plan, analyse, f"{event_micros} AS {EVENT_TIME}")
+        binder = _Binder(plan, analyse, f"{event_micros} AS {EVENT_TIME}", groupings)
         feeds = [binder.feed(number, feed) for number, feed in enumerate(plan.feeds)]
         layout = Layout(
             users=_users(plan),
@@ -65,13 +70,23 @@ def bind_plan(plan: Plan, stream: DataFrame, event_time: str) -> Binding:
             ansi=spark.conf.get("spark.sql.ansi.enabled") == "true",
             time_type=pa.timestamp("us", None if native == "timestamp_ntz" else "UTC"),
         )
-        return Binding(layout, tuple(feeds), event_micros, binder.key_types, binder.argument_types, binder.slots)
+        return Binding(
+            layout,
+            tuple(feeds),
+            event_micros,
+            binder.key_types,
+            binder.argument_types,
+            binder.slots,
+            tuple(binder.groupings),
+        )
 
 
 class _Binder:
     """Gives physical columns to keys and arguments; feeds that need the same types use the same ones."""
 
-    def __init__(self, plan: Plan, analyse: Analysis, event_micros: str) -> None:
+    def __init__(
+        self, plan: Plan, analyse: Analysis, event_micros: str, groupings: Sequence[tuple[str, ...]]
+    ) -> None:
         self._plan = plan
         self._analyse = analyse
         self._event_micros = event_micros
@@ -80,7 +95,7 @@ class _Binder:
         self.slots: dict[str, str] = {}
         self._schemas: dict[ACQ | str, StructType] = {}
         self._node_types: dict[ACQ | str, dict[str, pa.DataType]] = {}
-        self._groupings: dict[tuple[str, ...], int] = {}
+        self.groupings = {keys: number for number, keys in enumerate(groupings)}
 
     def feed(self, number: int, feed: Feed) -> NativeFeed:
         plan = self._plan
@@ -106,7 +121,7 @@ class _Binder:
         bits = {} if len(filters) == 1 and everyone_filters else {f: filter_bit(i) for i, f in enumerate(filters)}
         words = tuple(f"w{i}" for i in range(len({word for word, _ in bits.values()})))
         grouping = Grouping(
-            self._groupings.setdefault(feed.keys, len(self._groupings)),
+            self.groupings.setdefault(feed.keys, len(self.groupings)),
             tuple(pa.field(f"k{i}", arrow) for i, (_, arrow) in enumerate(key_types)),
         )
         # Without bits there is one filter at most, and all rows of the feed pass it.

@@ -1,6 +1,7 @@
 """The checkpoint: which batches are done, and where each bucket's state lies.
 
-    job.json              what was woven: queries, buckets, settings; a restart must agree
+    job.json              buckets and watermark: a restart must agree
+    plans/00000005.json   the plan from batch 5 on (see `plans`)
     batches/00000007.json the record of a batch, written last: it alone makes the batch count
     segments/...          what each bucket added to its state, a file a batch, merged in passing
     spark/                Spark's own offsets and commits
@@ -75,7 +76,10 @@ class Checkpoint:
             )
         for what, old in before.items():
             if old != job.get(what):
-                raise CheckpointMismatch(_difference(self.store.uri, what, old, job.get(what)))
+                raise CheckpointMismatch(
+                    f"the checkpoint {self.store.uri} was made with {what} {old!r}, not {job.get(what)!r}; "
+                    "start with an empty checkpoint folder, or with the setting that it was made with"
+                )
 
     def buckets(self) -> int | None:
         """How many buckets the state is divided into, where there is one."""
@@ -196,16 +200,3 @@ def _record_from(value: dict[str, Any]) -> Record:
 
 def segment_from(value: dict[str, Any]) -> Segment:
     return Segment(**{**value, "parts": {tree: tuple(part) for tree, part in value["parts"].items()}})
-
-
-def _difference(uri: str, what: str, old: Any, new: Any) -> str:
-    if what == "queries":
-        changed = sorted(n for n in {*old, *(new or {})} if old.get(n) != (new or {}).get(n))
-        return (
-            f"the checkpoint {uri} was made for other queries: {', '.join(changed[:5])} differ; "
-            "start with an empty checkpoint folder, or with the queries that it was made for"
-        )
-    return (
-        f"the checkpoint {uri} was made with {what} {old!r}, not {new!r}; "
-        "start with an empty checkpoint folder, or with the setting that it was made with"
-    )

@@ -26,6 +26,10 @@ class UnknownSink(WeftError):
     """A sink that weft does not know."""
 
 
+class OtherColumns(WeftError):
+    """Answers of a query that had the same name and other columns."""
+
+
 @runtime_checkable
 class BucketSink(Protocol):
     """Written by each bucket where it runs; must be picklable."""
@@ -58,7 +62,16 @@ class ParquetSink:
         """A file without rows gives each folder its types before the first answer comes."""
         store = Store(self.folder)
         files = {f"{folder_of(q.name)}/schema.parquet": q.schema.empty_table() for q in layout.queries}
-        store.write_many({name: _writer(table) for name, table in files.items() if not store.exists(name)})
+        there = {name for name in files if store.exists(name)}
+        for name in sorted(there):
+            written, wanted = pq.read_schema(pa.BufferReader(store.read(name))), _as_written(files[name])
+            if not written.equals(wanted):
+                raise OtherColumns(
+                    f"{store.path(name.removesuffix('/schema.parquet'))} holds answers of other columns "
+                    f"({', '.join(written.names)}) than this query gives ({', '.join(wanted.names)}); "
+                    "give the query another name, or move the folder away"
+                )
+        store.write_many({name: _writer(table) for name, table in files.items() if name not in there})
 
     def write(self, batch: int, bucket: int, answers: Answers) -> None:
         file = f"part-{batch:08d}-{bucket:04d}.parquet"
@@ -77,6 +90,13 @@ def _writer(table: pa.Table) -> Callable[[str, Any], None]:
         )
 
     return write
+
+
+def _as_written(table: pa.Table) -> pa.Schema:
+    """Parquet does not know every type of Arrow: what comes back may differ a little."""
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer, store_schema=False)
+    return pq.read_schema(pa.BufferReader(buffer.getvalue()))
 
 
 def _leaves(schema: pa.Schema) -> list[tuple[str, pa.Field]]:

@@ -1,0 +1,123 @@
+"""The plans of a run, one after another: each is written down before the first batch that runs by it.
+
+    plans/00000007.json   the plan from batch 7 on: its queries, its trees, and what each query reads of former trees
+
+A restart reads the newest, and goes on from it with the queries that it is given: the same ones, or others.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from weft.aggregates import Component
+from weft.engine import Grouping, Layout, TreeLayout
+from weft.engine.succession import Reader, Standing
+from weft.model import Edges
+from weft.spark.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRecord:
+    """A plan as the next one, or a restart, needs it."""
+
+    batch: int
+    """The first batch that runs by it."""
+    texts: Mapping[str, str]
+    """Each query as plain Spark would run it."""
+    standing: Standing
+    groupings: tuple[tuple[str, ...], ...]
+    """The key expressions of each grouping, by its number."""
+    live: tuple[str, ...] = ()
+    """Queries that joined while the job ran: a restart keeps them, though nobody gives them again."""
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    """Queries that left while the job ran: a restart leaves them out, though they are given again."""
+    fresh: tuple[str, ...] = ()
+    """Queries whose first batch this is."""
+    reason: str = ""
+
+
+def write_plan(store: Store, record: PlanRecord) -> None:
+    store.write_json(
+        _name(record.batch),
+        {
+            "batch": record.batch,
+            "reason": record.reason,
+            "texts": dict(record.texts),
+            "live": list(record.live),
+            "dropped": dict(record.dropped),
+            "fresh": list(record.fresh),
+            "groupings": [list(keys) for keys in record.groupings],
+            "readers": {n: {"since": r.since, "pools": list(r.pools)} for n, r in record.standing.readers.items()},
+            "current": [_tree_json(t) for t in record.standing.current],
+            "older": [_tree_json(t) for t in record.standing.older],
+        },
+    )
+
+
+def _names(store: Store) -> list[str]:
+    return [n for n in store.names("plans") if n.endswith(".json") and not n.startswith(".")]
+
+
+def newest_plan(store: Store) -> PlanRecord | None:
+    names = _names(store)
+    return _read(store, names[-1]) if names else None
+
+
+def all_plans(store: Store) -> list[PlanRecord]:
+    return [_read(store, name) for name in _names(store)]
+
+
+def _read(store: Store, name: str) -> PlanRecord:
+    found = store.read_json(f"plans/{name}")
+    readers = {name: Reader(r["since"], tuple(r["pools"])) for name, r in found["readers"].items()}
+    current, older = (tuple(map(_tree_from, found[part])) for part in ("current", "older"))
+    return PlanRecord(
+        batch=found["batch"],
+        texts=found["texts"],
+        standing=Standing(current, older, readers),
+        groupings=tuple(map(tuple, found["groupings"])),
+        live=tuple(found["live"]),
+        dropped=found["dropped"],
+        fresh=tuple(found["fresh"]),
+        reason=found["reason"],
+    )
+
+
+def plan_record(batch: int, layout: Layout, **rest: Any) -> PlanRecord:
+    return PlanRecord(batch=batch, standing=Standing.of(layout), fresh=tuple(sorted(layout.fresh)), **rest)
+
+
+def _name(batch: int) -> str:
+    return f"plans/{batch:08d}.json"
+
+
+def _tree_json(tree: TreeLayout) -> dict[str, Any]:
+    return {
+        "number": tree.number,
+        "grouping": tree.grouping.number,
+        "keys": base64.b64encode(pa.schema(tree.grouping.keys).serialize()).decode(),
+        "edges": [list(c) for c in tree.edges.classes],
+        "components": [[c.kind, list(c.arguments)] for c in tree.components],
+        "filters": [[text, bit] for text, bit in tree.filters.items()],
+        "words": tree.words,
+        "since": tree.since,
+    }
+
+
+def _tree_from(found: Mapping[str, Any]) -> TreeLayout:
+    keys = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(found["keys"])))
+    return TreeLayout(
+        number=found["number"],
+        grouping=Grouping(found["grouping"], tuple(keys)),
+        edges=Edges(tuple((slide, shift) for slide, shift in found["edges"])),
+        components=tuple(Component(kind, tuple(arguments)) for kind, arguments in found["components"]),
+        filters={text: None if bit is None else (bit[0], bit[1]) for text, bit in found["filters"]},
+        words=found["words"],
+        queries=(),
+        since=found["since"],
+    )

@@ -1,0 +1,229 @@
+"""What users hold of a job that runs: its answers, its metrics, and its queries as they come and go."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+from collections import deque
+from dataclasses import replace
+from itertools import count, pairwise
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from weft.engine import FOREVER
+from weft.model import WeftError
+from weft.plan import Plan
+from weft.spark.checkpoint import Checkpoint
+from weft.spark.live import Live, Since
+from weft.spark.pipeline import BatchMetrics, Pipeline
+from weft.spark.sink import MemorySink, Sink
+from weft.spark.store import Store
+from weft.sql import parse
+from weft.sql.read import Queries, read_queries
+
+if TYPE_CHECKING:
+    from weft.spark.job import Job
+
+CHECKPOINT_VERSION = 2
+
+
+class NotServed(WeftError):
+    """Something that this job cannot do."""
+
+
+class RunFailed(WeftError):
+    """The stream stopped on an error; a restart repeats the batch that failed."""
+
+
+class Run:
+    """A running job, like a StreamingQuery."""
+
+    def __init__(
+        self, job: Job, sink: Sink, folder: str | None, trigger: str | None, available_now: bool
+    ) -> None:
+        self.job = job
+        self.sink = sink
+        self.started = time.time()
+        self._temporary = None if folder else tempfile.mkdtemp(prefix="weft-state-")
+        self.checkpoint = Checkpoint(Store(folder or str(self._temporary)))
+        buckets = self.checkpoint.buckets() or job.buckets
+        self.checkpoint.agree({"version": CHECKPOINT_VERSION, "buckets": buckets, "watermark": job.delay})
+        self._record = self.checkpoint.newest()
+        self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store)
+        following = 0 if self._record is None else self._record.batch + 1
+        binding = self._live.take_up(following, self._record, sink.open)
+        self._pipeline = Pipeline(binding, buckets, job.delay, sink, self.checkpoint)
+        self._history: deque[BatchMetrics] = deque(maxlen=1000)
+        self._lock = threading.Lock()
+        self._busy = threading.Lock()
+        self._failure: Exception | None = None
+        sink.open(binding.layout)
+        writer = (
+            job.stream.writeStream.foreachBatch(self._batch)
+            .queryName(f"weft-{uuid.uuid4().hex[:8]}")
+            .option("checkpointLocation", f"{self.checkpoint.store.uri.rstrip('/')}/spark")
+        )
+        if available_now:
+            writer = writer.trigger(availableNow=True)
+        elif trigger is not None:
+            writer = writer.trigger(processingTime=trigger)
+        self.query: StreamingQuery = writer.start()
+
+    def _batch(self, rows: DataFrame, batch: int) -> None:
+        with self._busy:
+            self._run_batch(rows, batch)
+
+    def _run_batch(self, rows: DataFrame, batch: int) -> None:
+        """Spark repeats a batch whose commit it missed; one that has a record is done already."""
+        done = self.checkpoint.record(batch)
+        if done is not None and not done.drained:
+            with self._lock:
+                self._record = done
+            return
+        before = done or (self.checkpoint.record(batch - 1) if batch else None)
+        try:
+            self._pipeline = replace(self._pipeline, binding=self._live.take_up(batch, before, self.sink.open))
+            record, metrics = self._pipeline.run_batch(rows, batch, before)
+        except Exception as error:
+            self._failure = error  # Spark passes on only its text
+            raise
+        with self._lock:
+            self._record = record
+            self._history.append(metrics)
+
+    @property
+    def active(self) -> bool:
+        return bool(self.query.isActive)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the run to end; whether it has. An error of the stream is raised here."""
+        try:
+            ended = self.query.awaitTermination(None if seconds is None else seconds)
+        except StreamingQueryException as error:
+            raise RunFailed(failure(self._failure or error)) from error
+        return True if ended is None else bool(ended)
+
+    def stop(self) -> None:
+        """End after the batch that runs; the checkpoint holds what is needed to go on."""
+        # Held no longer than that: Spark's stop waits for a batch that has just begun, and that one for the lock.
+        with self._busy:
+            pass
+        self.query.stop()
+        self._forget()
+
+    def drain(self) -> None:
+        """The stream has ended: answer the windows that are still open. Nothing can be read afterwards."""
+        if self.query.isActive:
+            self.query.processAllAvailable()
+            self.query.stop()
+        error = self.query.exception()
+        if error is not None:
+            raise RunFailed(failure(self._failure or error))
+        record = self.checkpoint.newest()
+        if record is not None and not record.drained:
+            record, metrics = self._pipeline.drain(self.job.stream.sparkSession, record)
+            with self._lock:
+                self._record = record
+                self._history.append(metrics)
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def answers(self) -> dict[str, pa.Table]:
+        """What the memory sink holds."""
+        if not isinstance(self.sink, MemorySink):
+            raise NotServed('this run has another sink; start it with sink="memory", or read where it writes')
+        return self.sink.tables()
+
+    def queries(self) -> list[str]:
+        """Who is in the job, from the next batch on at the latest."""
+        return [q.name for q in self._live.plan.workload]
+
+    def plan(self) -> Plan:
+        return self._live.plan
+
+    def add(self, queries: Queries, *, since: Since = "now") -> list[str]:
+        """Queries that join with the next batch, by name.
+
+        `since="now"`: their first window is the first that begins after every row seen so far. `since="state"`: the
+        first that the kept slices can answer in full, where some tree has the slices; `run.since(name)` says which.
+        """
+        event_time = self.job.weaver.event_time
+        if isinstance(queries, str) and not queries.strip().endswith(".sql"):
+            return self._live.add(list(parse(queries, event_time=event_time, name=self._free_name())), since)
+        return self._live.add(list(read_queries(queries, event_time)), since)
+
+    def drop(self, *names: str) -> None:
+        """Queries that leave with the next batch; what they answered stays."""
+        self._live.drop(list(names))
+
+    def since(self, name: str) -> str | None:
+        """The begin of the first window that the query answers; None: it was there from the start."""
+        begin = self._live.since(name)
+        return None if begin is None else _iso(begin)
+
+    def changes(self) -> list[dict[str, Any]]:
+        """Every plan of the job: from which batch on, why, how many queries and trees."""
+        return self._live.changes()
+
+    def _free_name(self) -> str:
+        taken = {*self.queries(), *self._live.ever()}
+        return next(name for n in count(1) if (name := f"q{n}") not in taken)
+
+    def batches(self) -> list[BatchMetrics]:
+        """The latest batches, oldest first."""
+        with self._lock:
+            return list(self._history)
+
+    def metrics(self) -> dict[str, Any]:
+        """Where the run stands: counters from the start of the job, rates over its latest batches."""
+        with self._lock:
+            record, recent = self._record, list(self._history)[-10:]
+        busy = sum(m.seconds for m in recent) or None
+        mark = None if record is None or record.watermark in (None, FOREVER) else record.watermark
+        latest = None if record is None else record.latest
+        return {
+            "batch": None if record is None else record.batch,
+            "rows": 0 if record is None else record.rows,
+            "rows_per_second": sum(m.rows for m in recent) / busy if busy else 0.0,
+            "watermark": None if mark is None else _iso(mark),
+            "lag_seconds": None if latest is None else max(0.0, time.time() - latest / 1e6),
+            "answers": 0 if record is None else sum(record.answers.values()),
+            "answers_per_second": sum(m.answers for m in recent) / busy if busy else 0.0,
+            "late": 0 if record is None else sum(record.late.values()),
+            "late_by_query": {} if record is None else dict(record.late),
+            "answers_by_query": {} if record is None else dict(record.answers),
+            "state_bytes_written": 0 if record is None else record.state_bytes,
+            "queries": len(self._live.plan.workload),
+            "trees": len(self._live.plan.trees),
+        }
+
+
+def failure(error: BaseException) -> str:
+    """The sentence inside a failure that a person can use: weft's own, or what the innermost traceback ends with."""
+    if isinstance(error, WeftError):
+        return str(error)
+    lines = str(error).splitlines()
+    raised = [
+        (match[1], match[2])
+        for above, line in pairwise(lines)
+        if above.startswith(" ") and (match := re.match(r"([A-Za-z_][\w.]*): (.+)", line))
+    ]
+    if not raised:
+        return f"{type(error).__name__}: {next((line for line in lines if line.strip()), 'no more is known')}"
+    name, said = raised[-1]
+    return said if name.startswith("weft.") else f"{name}: {said}"
+
+
+def _iso(micros: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(micros // 1_000_000)) + f".{micros % 1_000_000:06d}Z"
