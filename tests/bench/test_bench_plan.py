@@ -27,8 +27,9 @@ def test_windows_that_people_use_are_all_different() -> None:
 
 
 def test_every_bar_is_in_the_summary() -> None:
-    small = "--seeds 1 --counts 1 --merged 12 --queries 500 --others 20 --people 40 --random 10".split()
-    done = CliRunner().invoke(app, ["bench", "plan", "--quick", "--json", *small])
+    small = {"seeds": 1, "counts": 1, "merged": 12, "queries": 500, "others": 20, "people": 40, "random": 10}
+    options = [word for name, value in small.items() for word in (f"--{name}", str(value))]
+    done = CliRunner().invoke(app, ["bench", "plan", "--quick", "--json", *options])
     assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)
     assert set(found["summary"]) == set(SUMMARY)

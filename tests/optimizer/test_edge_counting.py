@@ -136,6 +136,7 @@ def test_residues_alone_give_what_marking_gives(edges: Edges) -> None:
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "SHORT_PERIOD", 0)
+        patch.setattr(exact, "FEW", 2)
         exact._missed.cache_clear()
         try:
             assert exact.density(edges) == bit_set.density(edges)

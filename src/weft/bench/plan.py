@@ -31,7 +31,8 @@ PEOPLE = sorted(
 """Slides in seconds: factors and multiples of a second, a minute and an hour, to a day."""
 
 SUMMARY = {
-    **{f"count_ratio_{n}_to_{slide}": f"prototype's time over weft's: {n} random windows with fragments, slides to {slide}"
+    **{f"count_ratio_{n}_to_{slide}":
+       f"prototype's time over weft's: {n} random windows with fragments, slides to {slide:,}"
        for n, slide in COUNTS},
     "count_ratio_least": "the least of these",
     "f1_over_bit_set_mean": "time of the bit set over F1's, mean over sets of primes up to what a bit set holds",

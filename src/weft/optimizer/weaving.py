@@ -61,7 +61,7 @@ class Part:
     @classmethod
     def of(cls, queries: Sequence[tuple[int, ACQ]], cost: Cost) -> Part:
         windows = [q.window for _, q in queries]
-        edges = Edges.of(dict.fromkeys(windows))
+        edges = Edges.of(dict.fromkeys(windows)) if len({w.slide for w in windows}) > 1 else _of_one_slide(windows)
         return cls.priced(
             tuple((i, q.name) for i, q in queries), edges, edge_rate(edges), load_of(windows, cost.technique), cost
         )
@@ -78,6 +78,14 @@ class Part:
 
     def tree(self, cost: Cost) -> Tree:
         return Tree(tuple(n for _, n in self.queries), self.edges, self.rate, self.omega, cost.technique.name)
+
+
+def _of_one_slide(windows: Sequence[Window]) -> Edges:
+    """Classes of one slide are equal or have no edge in common."""
+    ends = dict.fromkeys((w.offset, w.length) for w in windows)
+    slide = windows[0].slide
+    shifts = {shift % slide for offset, length in ends for shift in (offset, offset + length)}
+    return Edges(tuple((slide, shift) for shift in sorted(shifts)))
 
 
 def load_of(windows: Sequence[Window], technique: Technique) -> Load:

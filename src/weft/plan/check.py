@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from weft.model import Edges, WeftError
+from weft.model import Edges, WeftError, Window
 from weft.plan.values import Plan
 
 
@@ -49,12 +49,17 @@ def _groupings(plan: Plan) -> Iterator[str]:
 
 def _edges(plan: Plan) -> Iterator[str]:
     for number, tree in enumerate(plan.trees, 1):
+        classes, seen = set(tree.edges.classes), set[Window]()
         for name in tree.queries:
-            if not tree.edges.contains(Edges.of([plan.workload.by_name[name].window])):
+            window = plan.workload.by_name[name].window
+            if window in seen or classes.issuperset(window.classes):
+                continue
+            seen.add(window)
+            if not tree.edges.contains(Edges.of([window])):
                 yield f"windows of {name} begin or end within a slice of tree {number}"
     for number, feed in enumerate(plan.feeds, 1):
         for index in feed.trees:
-            if not feed.edges.contains(plan.trees[index].edges):
+            if feed.edges != plan.trees[index].edges and not feed.edges.contains(plan.trees[index].edges):
                 yield f"slices of tree {index + 1} begin or end within a slice of feed {number}"
 
 

@@ -3,7 +3,7 @@
 What no class has is counted, in this order:
 
 - where all slides share a factor g, residues modulo g are disjoint worlds: each is counted alone, g times coarser;
-- a composite slide that is short is marked, as in `bit_set`;
+- a composite slide that is short is marked, as in `bit_set`; few classes are counted by `f1`;
 - else the primes of the slides are taken out one by one, the rarest first. Residues modulo different primes are
   independent (Chinese remainders). Of a class with p, the share 1/p**k is left at each instant of its other residues:
   it becomes a class without p that *dampens* what is missed by `1 - 1/p**k` and is an edge no more. Where several such
@@ -29,6 +29,7 @@ from math import gcd, lcm, prod
 from typing import TYPE_CHECKING
 
 from weft.model import EdgeClass, Edges, WeftError
+from weft.optimizer.edge_counting import f1
 from weft.optimizer.edge_counting.bit_set import marked
 from weft.optimizer.edge_counting.primes import factorise, primes_below
 
@@ -40,6 +41,9 @@ Classes = tuple[EdgeClass, ...]
 
 SHORT_PERIOD = 1 << 15
 """Up to here marking bits is faster than reasoning about residues, whatever the number of classes."""
+
+FEW = 5
+"""At most 31 groups: inclusion and exclusion is done before compiled code is loaded."""
 
 SLACK = 16
 """So many ways to meet, beyond twice their number, are cheaper than deciding a prime. Tried 4 to 600."""
@@ -100,6 +104,8 @@ def _missed(classes: Classes) -> Fraction:
     period = lcm(*(slide for slide, _ in classes))
     if period <= SHORT_PERIOD:
         return 1 - Fraction(marked(classes, period), period)
+    if len(classes) <= FEW:
+        return 1 - f1.density(Edges(classes))
     longest = max(slide for slide, _ in classes)
     if longest >= LONGEST_SLIDE:
         raise SlideTooLong(

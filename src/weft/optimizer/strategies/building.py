@@ -68,6 +68,6 @@ def build(
         trees=trees,
         feeds=tuple(feeds),
         cost=cost.plan(trees, feeds, statistics),
-        unshared=sum((cost.alone(query, statistics) for query in workload), Fraction(0)),
+        unshared=cost.unshared(workload, statistics),
         optimal=optimal,
     )
