@@ -11,7 +11,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from typing import TypeVar
@@ -62,10 +64,24 @@ def optimize(
     if not workload:
         raise CannotOptimize("there is no query to plan; give at least one")
     cost = Cost(_choice("technique", technique, TECHNIQUES))
-    plan = _choice("strategy", strategy, STRATEGIES)(workload, Statistics(_exact_rate(rate)), cost)
-    for stage in STAGES:
-        plan = stage(plan, cost)
+    search, statistics = _choice("strategy", strategy, STRATEGIES), Statistics(_exact_rate(rate))
+    with _uncollected():
+        plan = search(workload, statistics, cost)
+        for stage in STAGES:
+            plan = stage(plan, cost)
     return plan
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Plans are values without cycles: looking for some among a million queries takes longer than planning them."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 T = TypeVar("T")

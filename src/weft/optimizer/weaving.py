@@ -94,11 +94,13 @@ def load_of(windows: Sequence[Window], technique: Technique) -> Load:
         return Load.of(windows)
     # Omega is a sum over the windows, or hangs on the longest range: the other ranges need no list.
     lengths: dict[int, int] = {}  # windows of one slide add up without a fraction
+    longest = 0
     for window in windows:
         lengths[window.slide] = lengths.get(window.slide, 0) + window.length
-    overlap = sum((Fraction(length, slide) for slide, length in lengths.items()), Fraction(0))
-    longest = Fraction(max(window.length for window in windows), 1_000_000)
-    return Load(overlap, ((longest, len(windows)),), len(windows))
+        longest = max(longest, window.length)
+    overlaps = [Fraction(length, slide) for slide, length in lengths.items()]
+    overlap = overlaps[0] if len(overlaps) == 1 else sum(overlaps, Fraction(0))
+    return Load(overlap, ((Fraction(longest, 1_000_000), len(windows)),), len(windows))
 
 
 def joint_load(left: Load, right: Load, technique: Technique) -> Load:
