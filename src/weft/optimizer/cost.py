@@ -8,7 +8,6 @@ Queries of different groupings see different rows or groups, so each grouping pa
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -45,18 +44,45 @@ class Cost:
 
     def unshared(self, queries: Iterable[ACQ], statistics: Statistics) -> Fraction:
         """A tree with a pass of its own for each query."""
-        windows = Counter(query.window for query in queries)
-        return exact_sum(times * self._alone(window) for window, times in windows.items()) + (
-            statistics.rate * windows.total()
-        )
+        alike: dict[tuple[int, int, int], list[Window]] = {}
+        count = 0
+        for query in queries:
+            count += 1
+            window = query.window
+            # Where omegas of one edge rate add up, windows with that rate are priced together.
+            key = (window.slide, int(window.length % window.slide > 0), 0 if self._adds else window.length)
+            alike.setdefault(key, []).append(window)
+        return statistics.rate * count + exact_sum(map(self._alone, alike.values()))
 
-    def _alone(self, window: Window) -> Fraction:
-        rate = edge_rate(Edges(window.classes))
-        return rate * self.technique.omega(Load.of((window,)), rate)
+    @property
+    def _adds(self) -> bool:
+        return self.technique.additive and self.technique.together
+
+    def _alone(self, windows: Sequence[Window]) -> Fraction:
+        """Final operations of windows with one slide and one number of edges in it, a tree each."""
+        rate = edge_rate(Edges(windows[0].classes))
+        if self._adds:
+            return rate * self.technique.omega(load_of(windows, self.technique), rate)
+        return len(windows) * rate * self.technique.omega(load_of(windows[:1], self.technique), rate)
 
     def plan(self, trees: Sequence[Tree], feeds: Sequence[Feed], statistics: Statistics) -> Fraction:
         final = exact_sum(tree.final_cost for tree in trees)
         return final + statistics.rate * len(feeds) + exact_sum(feed.fold_cost for feed in feeds)
+
+
+def load_of(windows: Sequence[Window], technique: Technique) -> Load:
+    """What the technique has to know of the windows."""
+    if not technique.together:
+        return Load.of(windows)
+    # Omega is a sum over the windows, or hangs on the longest range: the other ranges need no list.
+    lengths: dict[int, int] = {}  # windows of one slide add up without a fraction
+    longest = 0
+    for window in windows:
+        lengths[window.slide] = lengths.get(window.slide, 0) + window.length
+        longest = max(longest, window.length)
+    overlaps = [Fraction(length, slide) for slide, length in lengths.items()]
+    overlap = overlaps[0] if len(overlaps) == 1 else sum(overlaps, Fraction(0))
+    return Load(overlap, ((Fraction(longest, 1_000_000), len(windows)),), len(windows))
 
 
 def exact_sum(amounts: Iterable[Fraction]) -> Fraction:

@@ -21,7 +21,9 @@ def find_refused_merge(plan: Plan, cost: Cost) -> Plan:
         for position, query in group:
             members.setdefault(tree_of[query.name], []).append((position, query))
         saving = _saving(feed_of[tree_of[group[0][1].name]], plan.rate)
-        merge = Weaving((Part.of(queries, cost) for queries in members.values()), saving, cost).best()
+        merge = Weaving(
+            (Part.of_tree(queries, plan.trees[number], cost) for number, queries in members.items()), saving, cost
+        ).best()
         if merge is not None and (best is None or merge.gain > best.gain):
             best = merge
     if best is None:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.model import ACQ, EdgeClass, Edges, Window
-from weft.optimizer.cost import Cost
+from weft.optimizer.cost import Cost, load_of
 from weft.optimizer.edge_counting import Board, edge_rate
 from weft.optimizer.techniques import Load, Technique
 from weft.plan.values import Tree
@@ -67,6 +67,12 @@ class Part:
         )
 
     @classmethod
+    def of_tree(cls, queries: Sequence[tuple[int, ACQ]], tree: Tree, cost: Cost) -> Part:
+        """The same for queries whose tree is known."""
+        load = load_of([q.window for _, q in queries], cost.technique)
+        return cls.priced(tuple((i, q.name) for i, q in queries), tree.edges, tree.edge_rate, load, cost)
+
+    @classmethod
     def priced(
         cls, queries: tuple[tuple[int, str], ...], edges: Edges, rate: Fraction, load: Load, cost: Cost
     ) -> Part:
@@ -86,21 +92,6 @@ def _of_one_slide(windows: Sequence[Window]) -> Edges:
     slide = windows[0].slide
     shifts = {shift % slide for offset, length in ends for shift in (offset, offset + length)}
     return Edges(tuple((slide, shift) for shift in sorted(shifts)))
-
-
-def load_of(windows: Sequence[Window], technique: Technique) -> Load:
-    """What the technique has to know of the windows."""
-    if not technique.together:
-        return Load.of(windows)
-    # Omega is a sum over the windows, or hangs on the longest range: the other ranges need no list.
-    lengths: dict[int, int] = {}  # windows of one slide add up without a fraction
-    longest = 0
-    for window in windows:
-        lengths[window.slide] = lengths.get(window.slide, 0) + window.length
-        longest = max(longest, window.length)
-    overlaps = [Fraction(length, slide) for slide, length in lengths.items()]
-    overlap = overlaps[0] if len(overlaps) == 1 else sum(overlaps, Fraction(0))
-    return Load(overlap, ((Fraction(longest, 1_000_000), len(windows)),), len(windows))
 
 
 def joint_load(left: Load, right: Load, technique: Technique) -> Load:

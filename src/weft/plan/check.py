@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
 
 from weft.model import Edges, WeftError, Window
 from weft.plan.values import Plan
@@ -64,12 +65,18 @@ def _edges(plan: Plan) -> Iterator[str]:
 
 
 def _costs(plan: Plan) -> Iterator[str]:
-    amounts = {"the rate": plan.rate, "the cost": plan.cost, "the unshared cost": plan.unshared}
+    def negative(name: str, amount: Fraction, number: int | None = None) -> Iterator[str]:
+        if amount < 0:
+            yield f"{name}{'' if number is None else f' {number}'} is negative: {amount}"
+
+    yield from negative("the rate", plan.rate)
+    yield from negative("the cost", plan.cost)
+    yield from negative("the unshared cost", plan.unshared)
     for number, tree in enumerate(plan.trees, 1):
-        amounts |= {f"the edge rate of tree {number}": tree.edge_rate, f"omega of tree {number}": tree.omega}
+        if tree.edge_rate.numerator < 0 or tree.omega.numerator < 0:
+            yield from negative("the edge rate of tree", tree.edge_rate, number)
+            yield from negative("omega of tree", tree.omega, number)
     for number, feed in enumerate(plan.feeds, 1):
-        amounts |= {
-            f"the edge rate of feed {number}": feed.edge_rate,
-            f"the fold cost of feed {number}": feed.fold_cost,
-        }
-    yield from (f"{name} is negative: {amount}" for name, amount in amounts.items() if amount < 0)
+        if feed.edge_rate.numerator < 0 or feed.fold_cost.numerator < 0:
+            yield from negative("the edge rate of feed", feed.edge_rate, number)
+            yield from negative("the fold cost of feed", feed.fold_cost, number)
