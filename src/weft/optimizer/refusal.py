@@ -11,8 +11,14 @@ from weft.optimizer.weaving import Merge, Part, Weaving
 from weft.plan.values import Feed, Plan, Refusal
 
 
+MOST_TREES = 10_000
+"""Of more trees nobody reads which two came closest, and looking takes longer than planning them."""
+
+
 def find_refused_merge(plan: Plan, cost: Cost) -> Plan:
     """Note the two trees whose merge would raise the cost least, and the cost of the whole plan with it."""
+    if len(plan.trees) > MOST_TREES:
+        return plan
     tree_of = {name: number for number, tree in enumerate(plan.trees) for name in tree.queries}
     feed_of = {number: feed for feed in plan.feeds for number in feed.trees}
     best: Merge | None = None
