@@ -10,7 +10,6 @@ from weft.optimizer.strategies.building import Positioned, groupings
 from weft.optimizer.weaving import Merge, Part, Weaving
 from weft.plan.values import Feed, Plan, Refusal
 
-
 MOST_TREES = 10_000
 """Of more trees nobody reads which two came closest, and looking takes longer than planning them."""
 
