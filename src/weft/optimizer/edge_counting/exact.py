@@ -46,7 +46,7 @@ FEW = 5
 """At most 31 groups: inclusion and exclusion is done before compiled code is loaded."""
 
 SLACK = 16
-"""So many ways to meet, beyond twice their number, are cheaper than deciding a prime. Of 16, 64, 200 and 600 mostly the best."""
+"""Ways to meet, beyond twice their number, that are cheaper than deciding a prime: of 16, 64, 200, 600 mostly best."""
 
 
 LONGEST_SLIDE = 1 << 63
