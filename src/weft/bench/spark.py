@@ -48,10 +48,10 @@ class SparkSettings:
     queries: tuple[int, ...] = option(
         (1, 10, 100), "How many queries at a time; one point each.", quick=(1, 100), parse=numbers, metavar="N,N,..."
     )
-    rows: int = option(2_000_000, "Rows of the stream.", quick=100_000)
+    rows: int = option(20_000_000, "Rows of the stream.", quick=100_000)
     keys: int = option(1_000, "Different group keys.", quick=FEW_KEYS)
-    repeat: int = option(3, "Turns that everybody takes at a point; rates are over all of them.", quick=1)
-    budget: int = option(120, "Seconds that plain Spark may take at a point, all turns together.", quick=1)
+    repeat: int = option(1, "Turns that everybody takes at a point; rates are over all of them.")
+    budget: int = option(100, "Seconds that plain Spark may take at a point, all turns together.", quick=1)
     batches: int = option(4, "Micro-batches that the stream is read in.", quick=2)
     seed: int = option(1, "Of rows and queries.", parse=whole)
     rivals: tuple[str, ...] = option(
