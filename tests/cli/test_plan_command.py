@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from weft.cli import app
+from weft.optimizer.weights import Weights, save_weights, weights_file
 
 QUERIES = """
 CREATE VIEW high AS
@@ -114,3 +115,18 @@ def test_planning_never_loads_spark(queries: Path) -> None:
         [sys.executable, "-c", script, "plan", str(queries)], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_a_measured_machine_gives_the_plan_in_seconds(
+    queries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert "on this machine" not in plan(queries).stdout
+    save_weights(Weights(0.5, 1e-3, 1e-6, 1e-6, 1e-7, 1e-9, 1e-7), weights_file())
+    assert " s of work for each second of stream" in plan(queries).stdout
+    few, many = (json.loads(plan(queries, "--json", "--groups", n).stdout)["seconds"] for n in ("1", "1000"))
+    assert 0 < few < many
+    weights_file().write_text("{}")
+    result = plan(queries)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "run `weft calibrate` again" in result.stderr

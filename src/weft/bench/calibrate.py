@@ -46,7 +46,7 @@ PROBES = (
     Probe("few rows", ((60, 60),), keys=10, rate=1_000, seconds=10),
     Probe("many rows", ((60, 60),), keys=10, rate=100_000, seconds=10),
     Probe("many partials", ((3_600, 1),), keys=2_000, rate=6_000, seconds=20),
-    Probe("many answers", ((20, 1),), keys=2_000, rate=6_000, seconds=20),
+    Probe("many answers", ((5, 1), (10, 1), (15, 1), (20, 1)), keys=2_000, rate=6_000, seconds=20),
     Probe("many queries", tuple((60 + i, 60 + i) for i in range(40)), keys=10, rate=1_000, seconds=10),
 )
 """Apart in what they have much of, so that what each thing takes can be told apart."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,8 @@ import typer
 from weft.cli.queries import EventTime, QueryFile, Strategy, read_queries
 from weft.model import WeftError
 from weft.optimizer import optimize
+from weft.optimizer.estimate import estimate
+from weft.optimizer.weights import load_weights
 from weft.plan import explain, to_html, to_json
 
 
@@ -42,11 +45,20 @@ def plan(
     strategy: Strategy = "tri_weave",
     technique: Annotated[str, typer.Option(metavar="NAME", help="How windows are built from slices.")] = "blocks",
     event_time: EventTime = "ts",
+    groups: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Groups that have rows in a slice, for the estimate in seconds.")
+    ] = 1,
+    batch: Annotated[
+        float, typer.Option(min=0.001, metavar="SECONDS", help="Seconds of stream in a batch, for the same.")
+    ] = 10.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     html: Annotated[Path | None, typer.Option(metavar="F", help="Also write the plan as a page to this file.")] = None,
 ) -> None:
     """Show which queries would share work, and what that costs."""
     woven = optimize(read_queries(file, event_time), rate=rate, strategy=strategy, technique=technique)
+    weights = load_weights()
+    if weights is not None:
+        woven = replace(woven, seconds=estimate(woven, weights, groups=groups, batch_seconds=batch).seconds)
     if html is not None:
         try:
             html.write_text(to_html(woven), encoding="utf-8")

@@ -42,6 +42,8 @@ def explain(plan: Plan, limit: int | None = None) -> str:
             f"  not merged  tree {plan.refused.left + 1} + tree {plan.refused.right + 1}: would cost "
             f"{text.amount(plan.refused.cost)} ({'+' if more >= 0 else '-'}{text.amount(abs(more))})"
         )
+    if plan.seconds is not None:
+        lines.append(f"  on this machine  {plan.seconds:.3g} s of work for each second of stream")
     lines += [f"  {word}  {sentence}" for word, sentence in text.guarantee(plan)]
     return "\n".join(lines)
 
