@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from compare import assert_same_rows
-from weft.spark import RunFailed, weave
+from weft.spark import weave
 from weft.spark.live import CannotChange
-from weft.sql import parse
+from weft.sql import Refused, parse
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -192,10 +192,11 @@ def test_changes_that_cannot_be_are_refused_and_the_job_goes_on(stream: Stream) 
         run.drop("nobody")
     with pytest.raises(CannotChange, match="stop it instead"):
         run.drop("by_key", "overall")
-    with pytest.raises(Exception, match="cannot be resolved"):
+    with pytest.raises(Refused, match="cannot be resolved"):
         run.add("SELECT max(nothing) AS x FROM stream GROUP BY window(ts, '2 seconds')")
     assert run.queries() == ["by_key", "overall"]
     stream.write(1)
     settle(run)
+    assert (run.active, run.metrics()["rows"]) == (True, 80)
+    assert [c["reason"] for c in run.changes()] == ["woven"]
     run.stop()
-    assert not isinstance(run._failure, RunFailed)
