@@ -9,8 +9,9 @@ from exhaustive import pair_by_pair, query
 
 from weft.bench.plan import people, random_windows
 from weft.model import InvalidWindow, Window, Workload
-from weft.optimizer import TECHNIQUES, Cost, optimize, weaving
-from weft.optimizer.weaving import Weaving, equal_edges
+from weft.optimizer import TECHNIQUES, Cost, bounds, optimize
+from weft.optimizer.parts import equal_edges
+from weft.optimizer.weaving import Weaving
 
 
 def woven(workload: Workload, saving: Fraction) -> Weaving:
@@ -37,7 +38,7 @@ def test_bundles_of_equal_slides_merge_what_single_parts_merge(
     for rate in (1, 4, 12):
         alone = optimize(workload, rate, "weave_share", technique)
         with monkeypatch.context() as patch:
-            patch.setattr(weaving, "MOST_ROWS", 0)
+            patch.setattr(bounds, "MOST_ROWS", 0)
             together = optimize(workload, rate, "weave_share", technique)
         assert [t.queries for t in together.trees] == [t.queries for t in alone.trees]
 

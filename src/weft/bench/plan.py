@@ -19,7 +19,8 @@ from weft.model import ACQ, Call, EdgeClass, Edges, Window, Workload
 from weft.optimizer import TECHNIQUES, Cost, optimize
 from weft.optimizer.edge_counting import bit_set, edge_rate, exact, f1
 from weft.optimizer.generate import Shape, generate
-from weft.optimizer.weaving import Weaving, equal_edges
+from weft.optimizer.parts import equal_edges
+from weft.optimizer.weaving import Weaving
 
 SECOND = 1_000_000
 COUNTS = ((40, 1_000), (100, 1_000), (40, 86_400), (100, 86_400))

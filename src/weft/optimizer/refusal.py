@@ -6,8 +6,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from weft.optimizer.cost import Cost
+from weft.optimizer.parts import Merge, Part
 from weft.optimizer.strategies.building import Positioned, groupings
-from weft.optimizer.weaving import Merge, Part, Weaving
+from weft.optimizer.weaving import Weaving
 from weft.plan.values import Feed, Plan, Refusal
 
 MOST_TREES = 10_000
