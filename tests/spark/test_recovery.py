@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -211,5 +212,13 @@ def test_the_state_that_a_batch_writes_does_not_grow_with_the_window(spark: Any,
     there = {str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state" / "segments").rglob("*.arrow")}
     assert there == named, "a file that no record names is never read again"
     written = [batch.state_bytes for batch in run.batches()]
-    plain = sorted(written)[: len(written) * 3 // 4]  # a batch in eight also merges what came before
+    plain = sorted(written)[: len(written) * 3 // 4]  # a batch in eight also merges small segments
     assert max(plain) < 2 * min(plain)
+
+
+def test_a_checkpoint_whose_spark_folder_was_removed_is_refused(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=3, rows=10)
+    start(spark, tmp_path).wait()
+    shutil.rmtree(tmp_path / "state" / "spark")
+    with pytest.raises(RunFailed, match=r"begins again at batch 0, but .* answered up to batch 2"):
+        start(spark, tmp_path).wait()

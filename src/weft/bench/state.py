@@ -24,10 +24,10 @@ LOOK_SECONDS = 0.1
 WARM_BATCHES = 2
 
 SUMMARY = {
-    "state_bytes_per_row_first_quarter": "bytes of state written for a row, 1-hour range, median of the first batches",
+    "state_bytes_per_row_first_quarter": "bytes of state and records written for a row, 1-hour range, first quarter",
     "state_bytes_per_row_last_quarter": "the same for the last quarter",
     "growth": "last quarter over first: 1 where what is written does not depend on what is kept",
-    "growth_mean": "last half over first, means: they have the batches in them that also merge older segments",
+    "growth_mean": "last half over first, means: they have in them whatever is written only now and then",
     "hour_over_minute": "bytes written a batch for a 1-hour range over those for a 1-minute range, medians",
     "hour_over_minute_mean": "the same of the means",
     "kept_bytes_hour": "state kept after the last batch, 1-hour range",
@@ -95,8 +95,9 @@ def _stream(spark: Any, events: Events, length: str, checkpoint: Path, say: Say)
             "rows": m.rows,
             "partials": m.partials,
             "answers": m.answers,
-            "state_bytes": m.state_bytes,
-            "state_bytes_per_row": m.state_bytes / m.rows if m.rows else None,
+            "state_bytes": m.state_bytes + m.record_bytes,
+            "record_bytes": m.record_bytes,
+            "state_bytes_per_row": (m.state_bytes + m.record_bytes) / m.rows if m.rows else None,
             "kept_bytes": kept.get(m.batch),
             "seconds": m.seconds,
             "load": busy,
@@ -124,7 +125,7 @@ def _watch(running: Run, say: Say) -> dict[int, int]:
 def ends(rows: Sequence[Row], parts: int) -> tuple[list[Row], list[Row]]:
     """The first and the last of so many parts of the batches, at least one batch each.
 
-    Merges come every few batches: a quarter may have none of them, a half has its share.
+    Some things are written every few batches: a quarter may have none of them, a half has its share.
     """
     size = max(1, len(rows) // parts)
     return list(rows[:size]), list(rows[-size:])

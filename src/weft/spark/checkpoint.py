@@ -2,15 +2,16 @@
 
     job.json              buckets and watermark: a restart must agree
     plans/00000005.json   the plan from batch 5 on (see `plans`)
-    batches/00000007.json the record of a batch, written last: it alone makes the batch count
+    batches/00000007.json the record of a batch, written last: it alone makes the batch count; it names every segment of
+                          the state, or those that came and went since the record before
     segments/...          what each bucket added to its state, a file a batch, merged in passing
     spark/                Spark's own offsets and commits
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import pyarrow as pa
@@ -23,8 +24,8 @@ from weft.spark.store import Store
 FAN_IN = 8
 """So many segments of one level are merged into one of the next: a partial is rewritten once a level."""
 
-KEPT_RECORDS = 3
-"""Records behind the newest that stay for people to look at."""
+LARGE = 1 << 20
+"""Bytes from which segments are no longer merged: how often a partial is rewritten depends on the batch alone."""
 
 
 class CheckpointMismatch(WeftError):
@@ -57,6 +58,8 @@ class Record:
     state_bytes: int = 0
     """Bytes of state that this batch wrote."""
     drained: bool = False
+    changes: int = 0
+    """Segments that were named since the last record that names them all; 0: it is this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +88,56 @@ class Checkpoint:
         """How many buckets the state is divided into, where there is one."""
         return int(self.store.read_json("job.json")["buckets"]) if self.store.exists("job.json") else None
 
-    def record(self, batch: int) -> Record | None:
-        name = _record_name(batch)
-        return _record_from(self.store.read_json(name)) if self.store.exists(name) else None
-
     def newest(self) -> Record | None:
+        """The last batch that counts. Its record may follow others, back to one that names every segment."""
         names = [n for n in self.store.names("batches") if n.endswith(".json") and not n.startswith(".")]
-        return _record_from(self.store.read_json(f"batches/{names[-1]}")) if names else None
+        later: list[dict[str, Any]] = []
+        for name in reversed(names):
+            value = self.store.read_json(f"batches/{name}")
+            if later and later[0]["after"] != value["batch"]:
+                break
+            if value["changes"] == 0:
+                return _record_from(value, later)
+            later.insert(0, value)
+        if later:
+            raise CheckpointMismatch(
+                f"the checkpoint {self.store.uri} lacks the record of batch {later[0]['after']}: a file of its folder "
+                "batches was removed; bring it back, or start with an empty checkpoint folder"
+            )
+        return None
 
-    def commit(self, record: Record, before: Record | None) -> None:
-        """The batch counts from here on; what only its predecessor needed goes."""
-        self.store.write_json(_record_name(record.batch), asdict(record))
-        if before is not None:
-            needed = {s.path for segments in record.segments.values() for s in segments}
-            for segment in (s for segments in before.segments.values() for s in segments):
-                if segment.path not in needed:
-                    self.store.delete(segment.path)
-            self.store.delete(_record_name(record.batch - KEPT_RECORDS))
+    def commit(self, record: Record, before: Record | None) -> tuple[Record, int]:
+        """The batch counts from here on; what only its predecessors needed goes. Also says how many bytes were written.
+
+        A record names what changed, until that would be more than the state has segments: so what is written a batch
+        does not grow with what is kept.
+        """
+        old = set() if before is None else _paths(before)
+        new = _paths(record)
+        gone = old - new
+        changes = 1 + len(gone) + len(new - old) + (0 if before is None else before.changes)
+        whole = before is None or changes > len(new)
+        record = replace(record, changes=0 if whole else changes)
+        value = asdict(record)
+        if before is not None and not whole:
+            for bucket, found in record.segments.items():
+                value["segments"][bucket] = [asdict(s) for s in found if s.path not in old]
+            value |= {"gone": sorted(gone), "after": before.batch}
+        written = self.store.write_json(_record_name(record.batch), value)
+        for path in gone:
+            self.store.delete(path)
+        if whole:
+            for name in self.store.names("batches"):
+                if f"batches/{name}" < _record_name(record.batch):
+                    self.store.delete(f"batches/{name}")
+        return record, written
+
+    def repair(self, record: Record | None) -> None:
+        """Remove what a run that was killed left behind: half-written files, and segments that no record names."""
+        named = set() if record is None else _paths(record)
+        for name in self.store.names("segments", recursive=True):
+            if f"segments/{name}" not in named:
+                self.store.delete(f"segments/{name}")
 
     def write_segment(
         self, bucket: int, batch: int, tables: Mapping[int, pa.Table], level: int = 0, first: int | None = None
@@ -148,7 +184,7 @@ class Checkpoint:
         needed: Mapping[int, int],
     ) -> tuple[tuple[Segment, ...], int]:
         """Add what the batch brought, drop segments that no open window needs, and merge the newest `FAN_IN` of a level
-        into one. Also says how many bytes were written.
+        into one while they are small. Also says how many bytes were written.
 
         `needed` says, for each tree, the earliest slice that an open window covers; a tree that is not named is done.
         """
@@ -159,7 +195,7 @@ class Checkpoint:
             for s in (*segments, *written)
             if any(newest >= needed[int(t)] for t, (_, _, newest) in s.parts.items() if int(t) in needed)
         ]
-        while len(kept) >= FAN_IN and len({s.level for s in kept[-FAN_IN:]}) == 1:
+        while _mergeable(kept[-FAN_IN:]):
             merged = self._merge(bucket, tuple(kept[-FAN_IN:]), needed)
             new = [] if merged is None else [merged]
             kept[-FAN_IN:] = new
@@ -193,9 +229,24 @@ def _record_name(batch: int) -> str:
     return f"batches/{batch:08d}.json"
 
 
-def _record_from(value: dict[str, Any]) -> Record:
-    segments = {bucket: tuple(map(segment_from, found)) for bucket, found in value["segments"].items()}
-    return Record(**{**value, "segments": segments})
+def _mergeable(newest: list[Segment]) -> bool:
+    return len(newest) == FAN_IN and len({s.level for s in newest}) == 1 and sum(s.bytes for s in newest) < LARGE
+
+
+def _paths(record: Record) -> set[str]:
+    return {s.path for segments in record.segments.values() for s in segments}
+
+
+def _record_from(value: dict[str, Any], later: Sequence[dict[str, Any]]) -> Record:
+    """The last of the records that follow one another; `value` names every segment, the later ones what changed."""
+    segments = {bucket: list(map(segment_from, found)) for bucket, found in value["segments"].items()}
+    for value in later:
+        gone = set(value["gone"])
+        for bucket, added in value["segments"].items():
+            stay = [s for s in segments.get(bucket, ()) if s.path not in gone]
+            segments[bucket] = stay + list(map(segment_from, added))
+    known = {field.name: value[field.name] for field in fields(Record)}
+    return Record(**{**known, "segments": {bucket: tuple(found) for bucket, found in segments.items()}})
 
 
 def segment_from(value: dict[str, Any]) -> Segment:

@@ -37,6 +37,7 @@ class BatchMetrics:
     answers: int
     late: int
     state_bytes: int
+    record_bytes: int
     watermark: int | None
     latest: int | None
     seconds: float
@@ -79,28 +80,28 @@ class Pipeline:
                 latest = _later(None if before is None else before.latest, seen["latest"])
                 mark = None if latest is None else latest - self.delay
                 mark = _later(None if before is None else before.watermark, mark)
-                record, metrics = self._advance(partials, batch, before, mark, latest, seen["rows"] or 0)
+                record, measured = self._advance(partials, batch, before, mark, latest, seen["rows"] or 0)
             finally:
                 partials.unpersist()
         whole = time.perf_counter() - begun
-        phases = {"native": native, "final": whole - native, **metrics["seconds"]}
-        return record, _metrics(record, before, seen["partials"], whole, phases, metrics["memory"])
+        phases = {"native": native, "final": whole - native, **measured.pop("phases")}
+        return record, _metrics(record, before, seen["partials"], whole, phases=phases, **measured)
 
     def run_bounded(self, rows: DataFrame) -> tuple[Record, BatchMetrics]:
         """All rows are there: one batch that answers every window."""
         begun = time.perf_counter()
         with batch_settings(rows.sparkSession, self.buckets):
             partials = sub_aggregate(rows, self.binding, self.buckets)
-            record, metrics = self._advance(partials, 0, None, FOREVER, None, 0)
-        return record, _metrics(record, None, 0, time.perf_counter() - begun, metrics["seconds"], metrics["memory"])
+            record, measured = self._advance(partials, 0, None, FOREVER, None, 0)
+        return record, _metrics(record, None, 0, time.perf_counter() - begun, **measured)
 
     def drain(self, spark: SparkSession, before: Record) -> tuple[Record, BatchMetrics]:
         """The stream has ended: answer the windows that are still open."""
         begun = time.perf_counter()
         with batch_settings(spark, self.buckets):
             nothing = spark.range(0, 0, 1, 1).selectExpr("CAST(id AS INT) AS bucket")
-            record, metrics = self._advance(nothing, before.batch + 1, before, FOREVER, before.latest, 0)
-        return record, _metrics(record, before, 0, time.perf_counter() - begun, metrics["seconds"], metrics["memory"])
+            record, measured = self._advance(nothing, before.batch + 1, before, FOREVER, before.latest, 0)
+        return record, _metrics(record, before, 0, time.perf_counter() - begun, **measured)
 
     @property
     def _rows_slot(self) -> str:
@@ -141,13 +142,15 @@ class Pipeline:
             state_bytes=sum(r["state_bytes"] for r in buckets.values()),
             drained=watermark == FOREVER,
         )
+        record_bytes = 0
         if self.checkpoint is not None:
-            self.checkpoint.commit(record, before)
+            record, record_bytes = self.checkpoint.commit(record, before)
         laps: Counter[str] = Counter()
         for r in buckets.values():
             for name, seconds in r["seconds"].items():
                 laps[f"bucket {name}"] = max(laps[f"bucket {name}"], seconds)
-        return record, {"seconds": dict(laps), "memory": sum(r["memory"] for r in buckets.values())}
+        memory = sum(r["memory"] for r in buckets.values())
+        return record, {"phases": dict(laps), "worker_memory": memory, "record_bytes": record_bytes}
 
 
 def _payloads(reports: Iterable[Any]) -> dict[str, pa.Table]:
@@ -170,7 +173,7 @@ def _add(before: Mapping[str, int], more: Iterable[Mapping[str, int]]) -> dict[s
 
 
 def _metrics(
-    record: Record, before: Record | None, partials: int, seconds: float, phases: Mapping[str, float], memory: int
+    record: Record, before: Record | None, partials: int, seconds: float, **measured: Any
 ) -> BatchMetrics:
     old_answers, old_late, old_rows = (
         (0, 0, 0) if before is None else (sum(before.answers.values()), sum(before.late.values()), before.rows)
@@ -185,6 +188,5 @@ def _metrics(
         watermark=record.watermark,
         latest=record.latest,
         seconds=seconds,
-        phases=phases,
-        worker_memory=memory,
+        **measured,
     )

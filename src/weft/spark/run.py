@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from weft.engine import FOREVER
 from weft.model import WeftError
 from weft.plan import Plan
-from weft.spark.checkpoint import Checkpoint
+from weft.spark.checkpoint import Checkpoint, CheckpointMismatch
 from weft.spark.live import Live, Since
 from weft.spark.pipeline import BatchMetrics, Pipeline
 from weft.spark.sink import MemorySink, Sink
@@ -32,7 +32,7 @@ from weft.sql.read import Queries, read_queries
 if TYPE_CHECKING:
     from weft.spark.job import Job
 
-CHECKPOINT_VERSION = 2
+CHECKPOINT_VERSION = 3
 
 
 class NotServed(WeftError):
@@ -57,6 +57,7 @@ class Run:
         buckets = self.checkpoint.buckets() or job.buckets
         self.checkpoint.agree({"version": CHECKPOINT_VERSION, "buckets": buckets, "watermark": job.delay})
         self._record = self.checkpoint.newest()
+        self.checkpoint.repair(self._record)
         self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store)
         following = 0 if self._record is None else self._record.batch + 1
         binding = self._live.take_up(following, self._record, sink.open)
@@ -83,12 +84,15 @@ class Run:
 
     def _run_batch(self, rows: DataFrame, batch: int) -> None:
         """Spark repeats a batch whose commit it missed; one that has a record is done already."""
-        done = self.checkpoint.record(batch)
-        if done is not None and not done.drained:
-            with self._lock:
-                self._record = done
+        before = self._record
+        last = -1 if before is None else before.batch - before.drained
+        if batch == last:
             return
-        before = done or (self.checkpoint.record(batch - 1) if batch else None)
+        if batch < last:
+            raise CheckpointMismatch(
+                f"Spark begins again at batch {batch}, but the checkpoint {self.checkpoint.store.uri} has answered up "
+                f"to batch {last}: its folder spark was changed; bring it back, or start with an empty checkpoint"
+            )
         try:
             self._pipeline = replace(self._pipeline, binding=self._live.take_up(batch, before, self.sink.open))
             record, metrics = self._pipeline.run_batch(rows, batch, before)

@@ -86,10 +86,12 @@ class Store:
         system, root = self._open()
         return bool(system.get_file_info(f"{root}/{name}").type != fs.FileType.NotFound)
 
-    def names(self, folder: str) -> list[str]:
+    def names(self, folder: str, *, recursive: bool = False) -> list[str]:
+        """The files of a folder, by their paths in it."""
         system, root = self._open()
-        found = system.get_file_info(fs.FileSelector(f"{root}/{folder}".rstrip("/"), allow_not_found=True))
-        return sorted(info.base_name for info in found if info.type == fs.FileType.File)
+        base = f"{root}/{folder}".rstrip("/")
+        found = system.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=recursive))
+        return sorted(info.path[len(base) + 1 :] for info in found if info.type == fs.FileType.File)
 
     def delete(self, name: str) -> None:
         system, root = self._open()
@@ -98,8 +100,8 @@ class Store:
     def read_json(self, name: str) -> Any:
         return json.loads(self.read(name).to_pybytes())
 
-    def write_json(self, name: str, value: Any) -> None:
-        self.write(name, json.dumps(value, separators=(",", ":")).encode())
+    def write_json(self, name: str, value: Any) -> int:
+        return self.write(name, json.dumps(value, separators=(",", ":")).encode())
 
     @staticmethod
     def _sync(system: Any, path: str) -> None:
