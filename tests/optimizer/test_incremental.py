@@ -22,6 +22,7 @@ from weft.optimizer.incremental import (
     delete,
     delete_from_plan,
     deviates,
+    excess,
 )
 from weft.plan import Plan, check_plan
 
@@ -93,6 +94,7 @@ def test_a_plan_deviates_when_it_costs_more_than_the_tolerance_above_the_curve()
     assert deviates(curve, plan, Fraction(9, 100))
     assert not deviates(curve, plan, Fraction(10, 100))
     assert not deviates(curve, plan, None)
+    assert excess(curve, plan) == Fraction(1, 10)
 
 
 def test_the_smaller_the_tolerance_the_more_plans_are_made_anew() -> None:
@@ -127,3 +129,10 @@ def test_what_cannot_be_changed_is_refused() -> None:
         delete_from_plan(plan, "abc", COST)
     with pytest.raises(InvalidWorkload, match="two queries are named a"):
         add_to_plan(plan, [EXAMPLE_3[0]], COST)
+
+
+def test_a_tree_that_nothing_happened_to_is_the_same_value_in_the_mended_plan() -> None:
+    plan = optimize([*EXAMPLE_3, query("k", 8, 4, keys=("symbol",))], rate=1.2, strategy="weave_share", technique="panes")
+    mended, compared = delete_from_plan(plan, ["k"], COST)
+    assert compared == 0
+    assert all(any(tree is old for old in plan.trees) for tree in mended.trees)

@@ -24,7 +24,7 @@ from weft.optimizer.cost import Cost, Statistics
 from weft.optimizer.strategies import STRATEGIES
 from weft.optimizer.strategies.building import Positioned, Sharing, build, groupings
 from weft.optimizer.strategies.merging import merge_trees
-from weft.optimizer.strategies.pricing import Pricing, singles
+from weft.optimizer.strategies.pricing import Pricing
 from weft.plan.check import check_plan
 from weft.plan.values import Plan
 
@@ -99,6 +99,11 @@ def deviates(curve: Curve, plan: Plan, tolerance: Fraction | None) -> bool:
     return tolerance is not None and plan.cost > (1 + tolerance) * curve.expected(len(plan.workload))
 
 
+def excess(curve: Curve, plan: Plan) -> Fraction:
+    """By what share the plan costs more than the curve lets expect; negative where it costs less."""
+    return plan.cost / curve.expected(len(plan.workload)) - 1
+
+
 def add_to_plan(plan: Plan, queries: Iterable[ACQ], cost: Cost) -> tuple[Plan, int]:
     """Each new query begins a tree; new trees merge with those that are there while that saves anything."""
     workload = Workload([*plan.workload, *queries])
@@ -137,8 +142,9 @@ def _settle(woven: Woven, plan: Plan, compared: int, cost: Cost, tolerance: Frac
 
 def _mend(plan: Plan, workload: Workload, cost: Cost) -> tuple[Plan, int]:
     sharings, compared = [], 0
+    trees = _trees_by_grouping(plan)
     for group in groupings(workload):
-        sharing, looked_at = _mend_grouping(plan, group, cost)
+        sharing, looked_at = _mend_grouping(plan, trees.get(group[0][1].grouping, []), group, cost)
         sharings.append(sharing)
         compared += looked_at
     mended = build(plan.strategy, workload, Statistics(plan.rate), cost, sharings)
@@ -146,24 +152,34 @@ def _mend(plan: Plan, workload: Workload, cost: Cost) -> tuple[Plan, int]:
     return mended, compared
 
 
-def _mend_grouping(plan: Plan, group: Sequence[Positioned], cost: Cost) -> tuple[Sharing, int]:
+def _trees_by_grouping(plan: Plan) -> dict[tuple[str, str, tuple[str, ...]], list[int]]:
+    """The numbers of the trees of each grouping."""
+    found: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
+    for number, tree in enumerate(plan.trees):
+        found.setdefault(plan.workload.by_name[tree.queries[0]].grouping, []).append(number)
+    return found
+
+
+def _mend_grouping(
+    plan: Plan, numbers: Sequence[int], group: Sequence[Positioned], cost: Cost
+) -> tuple[Sharing, int]:
     """The trees that are left of the old plan, and new queries beside them; those that changed may merge."""
-    names = {q.name for _, q in group}
-    old = [tree for tree in plan.trees if names & set(tree.queries)]
+    old = [plan.trees[number] for number in numbers]
+    composite = any(feed.fold_cost > 0 for feed in plan.feeds if set(feed.trees) & set(numbers))
+    present = {q.name: (position, q) for position, q in group}
     known = {name for tree in old for name in tree.queries}
-    pricing = Pricing(singles(group), cost)
-    left = [[name for name in tree.queries if name in names] for tree in old]
-    new = [[q.name] for _, q in group if q.name not in known]
-    trees = pricing.trees_of([*left, *new])
-    touched = [len(now) < len(tree.queries) for now, tree in zip(left, old)] + [True] * len(new)
-    composite = _composite(plan, known)
+    # No tree is ever taken apart here, so each is priced as one atom: what that costs hangs on the trees, not on how
+    # many queries they have been woven from.
+    left = [[present[name] for name in tree.queries if name in present] for tree in old]
+    touched = [len(now) < len(tree.queries) for now, tree in zip(left, old)]
+    new = [[present[q.name]] for _, q in group if q.name not in known]
+    if not new and not any(touched):
+        return Sharing(tuple(old), composite), 0
+    same = {tree.queries: tree for tree, is_touched in zip(old, touched) if not is_touched}
+    atoms = [(atom, is_touched) for atom, is_touched in zip([*left, *new], [*touched, *[True] * len(new)]) if atom]
+    pricing = Pricing([atom for atom, _ in atoms], cost)
+    changed = [1 << i for i, (_, is_touched) in enumerate(atoms) if is_touched]
     per_tree = pricing.edge_rate if composite else plan.rate
-    changed = [tree for tree, is_touched in zip(trees, touched) if is_touched]
-    merged, compared = merge_trees(pricing, trees, per_tree, changed)
-    return Sharing(tuple(map(pricing.tree, merged)), composite), compared
-
-
-def _composite(plan: Plan, names: set[str]) -> bool:
-    """Whether the queries' trees fold one composite slicing."""
-    feeds = [f for f in plan.feeds if any(names & set(plan.trees[number].queries) for number in f.trees)]
-    return any(feed.fold_cost > 0 for feed in feeds)
+    merged, compared = merge_trees(pricing, [1 << i for i in range(len(atoms))], per_tree, changed)
+    trees = (same.get(tuple(q.name for q in pricing.queries(tree))) or pricing.tree(tree) for tree in merged)
+    return Sharing(tuple(trees), composite), compared
