@@ -132,7 +132,8 @@ def test_what_cannot_be_changed_is_refused() -> None:
 
 
 def test_a_tree_that_nothing_happened_to_is_the_same_value_in_the_mended_plan() -> None:
-    plan = optimize([*EXAMPLE_3, query("k", 8, 4, keys=("symbol",))], rate=1.2, strategy="weave_share", technique="panes")
+    by_symbol = query("k", 8, 4, keys=("symbol",))
+    plan = optimize([*EXAMPLE_3, by_symbol], rate=1.2, strategy="weave_share", technique="panes")
     mended, compared = delete_from_plan(plan, ["k"], COST)
     assert compared == 0
     assert all(any(tree is old for old in plan.trees) for tree in mended.trees)
