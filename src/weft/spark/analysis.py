@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
 
 import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
@@ -20,54 +22,97 @@ from weft.model import ACQ
 from weft.sql import refuse
 
 
+class Known:
+    """What Spark has said before about one stream: a query that stays is not analysed again when another one joins.
+
+    Refusals are not kept: what Spark refuses today it may know tomorrow, such as a function that is registered then.
+    """
+
+    def __init__(self) -> None:
+        self.schemas: dict[str, StructType] = {}
+        self.types: dict[tuple[str, str], tuple[str, pa.DataType]] = {}
+        self.deterministic: set[str] = set()
+
+
+_KNOWN: ContextVar[Known | None] = ContextVar("known", default=None)
+
+
+@contextmanager
+def remembering(known: Known) -> Iterator[None]:
+    """Every analysis in here asks Spark only what it has not said yet."""
+    token = _KNOWN.set(known)
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
+
+
 class Analysis:
     """Spark's analyser over an empty table with the stream's columns."""
 
-    def __init__(self, spark: SparkSession, source: str) -> None:
-        self._spark = spark
+    def __init__(self, open_session: Callable[[], SparkSession], in_utc: bool, source: str, known: Known) -> None:
+        self._open_session = open_session
         self._source = source
+        self._known = known
+        self.in_utc = in_utc
 
     def query(self, acq: ACQ, text: str) -> StructType:
-        try:
-            return self._spark.sql(text).schema
-        except (AnalysisException, ParseException) as error:
-            raise refuse(acq, _first_line(error), "Correct the query; Spark itself refuses it.") from None
-
-    @property
-    def in_utc(self) -> bool:
-        return self._spark.conf.get("spark.sql.session.timeZone") in ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
+        if text not in self._known.schemas:
+            try:
+                self._known.schemas[text] = self._open_session().sql(text).schema
+            except (AnalysisException, ParseException) as error:
+                raise refuse(acq, _first_line(error), "Correct the query; Spark itself refuses it.") from None
+        return self._known.schemas[text]
 
     def deterministic(self, expressions: Sequence[str]) -> bool:
         """Whether the same rows always give the same values, as Spark sees it: it knows about users' functions."""
-        if not expressions:
+        asked = [e for e in expressions if e not in self._known.deterministic]
+        if not asked:
             return True
-        frame = self._spark.table(self._source).selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(expressions)))
-        return bool(frame._jdf.queryExecution().analyzed().deterministic())
+        table = self._open_session().table(self._source)
+        frame = table.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(asked)))
+        found = bool(frame._jdf.queryExecution().analyzed().deterministic())
+        if found:
+            self._known.deterministic.update(asked)
+        return found
 
     def types(self, expressions: Sequence[str], extra: str) -> list[tuple[str, pa.DataType]]:
         """The Spark and Arrow types of scalar expressions over the stream's columns and one more."""
-        if not expressions:
-            return []
-        table = self._spark.table(self._source).selectExpr("*", extra)
-        # An analysis at a time for as many expressions as there are: their number must not multiply it.
-        schema = table.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(expressions))).schema
-        return [(f.dataType.simpleString(), to_arrow_type(f.dataType, timezone="UTC")) for f in schema]
+        asked = [e for e in dict.fromkeys(expressions) if (e, extra) not in self._known.types]
+        if asked:
+            table = self._open_session().table(self._source).selectExpr("*", extra)
+            # An analysis at a time for as many expressions as there are: their number must not multiply it.
+            schema = table.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(asked))).schema
+            for e, field in zip(asked, schema, strict=True):
+                found = field.dataType.simpleString(), to_arrow_type(field.dataType, timezone="UTC")
+                self._known.types[e, extra] = found
+        return [self._known.types[e, extra] for e in expressions]
 
 
 @contextmanager
 def analysis(spark: SparkSession, schema: StructType, source: str) -> Iterator[Analysis]:
-    """A copy of the session, with its settings and functions: the table's name touches nobody's catalogue."""
-    session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    """A copy of the session, with its settings and functions: the table's name touches nobody's catalogue.
+
+    It is made when there is a question to Spark that nobody has asked before.
+    """
     logger = PySparkLogger.getLogger("SQLQueryContextLogger")
     level = logger.level
     logger.setLevel(logging.CRITICAL)  # a refusal says it better than Spark's structured log
-    session.createDataFrame([], schema).createOrReplaceTempView(source.strip("`"))
-    for name in USERS:
-        session.udf.register(name, pandas_udf(_never_called, "double"))
+
+    @cache
+    def open_session() -> SparkSession:
+        session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+        session.createDataFrame([], schema).createOrReplaceTempView(source.strip("`"))
+        for name in USERS:
+            session.udf.register(name, pandas_udf(_never_called, "double"))
+        return session
+
+    in_utc = spark.conf.get("spark.sql.session.timeZone") in ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
     try:
-        yield Analysis(session, source)
+        yield Analysis(open_session, in_utc, source, _KNOWN.get() or Known())
     finally:
-        session.catalog.dropTempView(source.strip("`"))
+        if open_session.cache_info().currsize:
+            open_session().catalog.dropTempView(source.strip("`"))
         logger.setLevel(level)
 
 
