@@ -18,6 +18,7 @@ from weft.optimizer.incremental import (
     add,
     add_to_plan,
     begin,
+    change_plan,
     comparisons,
     delete,
     delete_from_plan,
@@ -137,3 +138,15 @@ def test_a_tree_that_nothing_happened_to_is_the_same_value_in_the_mended_plan() 
     mended, compared = delete_from_plan(plan, ["k"], COST)
     assert compared == 0
     assert all(any(tree is old for old in plan.trees) for tree in mended.trees)
+
+
+def test_a_query_may_take_the_place_of_another_of_its_name() -> None:
+    plan = optimize(EXAMPLE_3, rate=1.2, strategy="weave_share", technique="panes")
+    other = query("a", 10, 5)
+    changed, _ = change_plan(plan, [other], ["a"], COST)
+    assert trees(changed) == [("b", "c", "a")]
+    assert changed.workload.by_name["a"] is other
+    elsewhere, _ = change_plan(plan, [query("a", 16, 4, keys=("symbol",))], ["a"], COST)
+    assert [(feed.keys, trees(elsewhere)[feed.trees[0]]) for feed in elsewhere.feeds][-1] == (("symbol",), ("a",))
+    with pytest.raises(CannotChange, match="no query would be left"):
+        change_plan(plan, [], ["a", "b", "c"], COST)

@@ -63,17 +63,31 @@ def follow(before: Standing, after: Layout, joined: Mapping[str, Reader], cut: i
     return replace(after, feeds=feeds, older=older, fresh=frozenset(joined))
 
 
-def reach_back(query: QueryLayout, tree: TreeLayout, horizon: int) -> Reader | None:
-    """What a new query can see of the past in a tree that keeps all from `horizon` on, if its slices will do."""
-    reachable = (
+def serves(tree: TreeLayout, query: QueryLayout) -> bool:
+    """Whether the tree's partials hold what the query needs: its filter, its components, and slices within its edges."""
+    return (
         query.filter in tree.filters
         and all(c in tree.components for call in query.calls for c in call.components)
         and tree.edges.contains(Edges.of([query.window]))
     )
-    if not reachable:
+
+
+def reach_back(query: QueryLayout, tree: TreeLayout, horizon: int) -> Reader | None:
+    """What a new query can see of the past in a tree that keeps all from `horizon` on, if its slices will do."""
+    if not serves(tree, query):
         return None
     complete = horizon if tree.since is None else max(horizon, tree.since)
     return Reader(query.window.begin(query.window.first_begun(complete)), (tree.number,))
+
+
+def take_over(query: QueryLayout, layout: Layout, reader: Reader, watermark: int) -> Reader | None:
+    """What a query sees that takes the place of another, if all that the other reads will do for it too."""
+    trees = {tree.number: tree for tree in layout.trees}
+    horizons = layout.horizons(watermark)
+    if not reader.pools or not all(n in trees and serves(trees[n], query) for n in reader.pools):
+        return None
+    complete = max([horizons[n] for n in reader.pools if n in horizons] + [reader.since] * (reader.since is not None))
+    return Reader(query.window.begin(query.window.first_begun(complete)), reader.pools)
 
 
 def _numbers(before: Standing, after: Layout, readers: Mapping[str, Reader]) -> dict[int, int]:

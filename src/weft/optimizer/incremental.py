@@ -15,7 +15,7 @@ tolerance, the plan is made anew. Everything here takes a value and gives a new 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -106,18 +106,23 @@ def excess(curve: Curve, plan: Plan) -> Fraction:
 
 def add_to_plan(plan: Plan, queries: Iterable[ACQ], cost: Cost) -> tuple[Plan, int]:
     """Each new query begins a tree; new trees merge with those that are there while that saves anything."""
-    workload = Workload([*plan.workload, *queries])
-    return _mend(plan, workload, cost)
+    return change_plan(plan, queries, (), cost)
 
 
 def delete_from_plan(plan: Plan, names: Iterable[str], cost: Cost) -> tuple[Plan, int]:
+    return change_plan(plan, (), names, cost)
+
+
+def change_plan(plan: Plan, queries: Iterable[ACQ], names: Iterable[str], cost: Cost) -> tuple[Plan, int]:
+    """Queries that join and queries that leave, at once: one that joins may have the name of one that leaves."""
     gone = set(names)
     unknown = sorted(gone - plan.workload.by_name.keys())
     if unknown:
         raise CannotChange(f"there is no query {unknown[0]}; the plan has {', '.join(plan.workload.by_name)}")
-    if len(gone) == len(plan.workload):
+    workload = Workload([*(q for q in plan.workload if q.name not in gone), *queries])
+    if not workload:
         raise CannotChange("no query would be left; a plan has at least one")
-    return _mend(plan, Workload(q for q in plan.workload if q.name not in gone), cost)
+    return _mend(plan, workload, gone, cost)
 
 
 def comparisons(plan: Plan) -> int:
@@ -140,11 +145,11 @@ def _settle(woven: Woven, plan: Plan, compared: int, cost: Cost, tolerance: Frac
     return Woven(best, woven.curve.and_then(anew), woven.strategy, compared + comparisons(anew), rebuilt=True)
 
 
-def _mend(plan: Plan, workload: Workload, cost: Cost) -> tuple[Plan, int]:
+def _mend(plan: Plan, workload: Workload, gone: Set[str], cost: Cost) -> tuple[Plan, int]:
     sharings, compared = [], 0
     trees = _trees_by_grouping(plan)
     for group in groupings(workload):
-        sharing, looked_at = _mend_grouping(plan, trees.get(group[0][1].grouping, []), group, cost)
+        sharing, looked_at = _mend_grouping(plan, trees.get(group[0][1].grouping, []), gone, group, cost)
         sharings.append(sharing)
         compared += looked_at
     mended = build(plan.strategy, workload, Statistics(plan.rate), cost, sharings)
@@ -161,18 +166,18 @@ def _trees_by_grouping(plan: Plan) -> dict[tuple[str, str, tuple[str, ...]], lis
 
 
 def _mend_grouping(
-    plan: Plan, numbers: Sequence[int], group: Sequence[Positioned], cost: Cost
+    plan: Plan, numbers: Sequence[int], gone: Set[str], group: Sequence[Positioned], cost: Cost
 ) -> tuple[Sharing, int]:
     """The trees that are left of the old plan, and new queries beside them; those that changed may merge."""
     old = [plan.trees[number] for number in numbers]
     composite = any(feed.fold_cost > 0 for feed in plan.feeds if set(feed.trees) & set(numbers))
     present = {q.name: (position, q) for position, q in group}
-    known = {name for tree in old for name in tree.queries}
+    staying = {name for tree in old for name in tree.queries if name in present and name not in gone}
     # No tree is ever taken apart here, so each is priced as one atom: what that costs hangs on the trees, not on how
     # many queries they have been woven from.
-    left = [[present[name] for name in tree.queries if name in present] for tree in old]
+    left = [[present[name] for name in tree.queries if name in staying] for tree in old]
     touched = [len(now) < len(tree.queries) for now, tree in zip(left, old)]
-    new = [[present[q.name]] for _, q in group if q.name not in known]
+    new = [[present[q.name]] for _, q in group if q.name not in staying]
     if not new and not any(touched):
         return Sharing(tuple(old), composite), 0
     same = {tree.queries: tree for tree, is_touched in zip(old, touched) if not is_touched}

@@ -35,7 +35,7 @@ class BucketSink(Protocol):
     """Written by each bucket where it runs; must be picklable."""
 
     def open(self, layout: Layout) -> None:
-        """Once, on the driver, before the first batch."""
+        """On the driver, before the first batch; again with queries that join later: what is raised keeps them out."""
 
     def write(self, batch: int, bucket: int, answers: Answers) -> None: ...
 
@@ -134,13 +134,19 @@ class MemorySink:
         self._schemas: dict[str, pa.Schema] = {}
 
     def open(self, layout: Layout) -> None:
-        self._schemas = {q.name: q.schema for q in layout.queries}
+        for query in layout.queries:
+            known = self._schemas.setdefault(query.name, query.schema)
+            if not known.equals(query.schema):
+                raise OtherColumns(
+                    f"there are answers of {query.name} with other columns ({', '.join(known.names)}) than this query "
+                    f"gives ({', '.join(query.schema.names)}); give the query another name"
+                )
 
     def take(self, batch: int, answers: Answers) -> None:
         self._batches[batch] = answers
 
     def tables(self) -> dict[str, pa.Table]:
-        """All answers so far; a query without any has an empty table."""
+        """All answers so far, also of queries that left; a query without any has an empty table."""
         batches = [self._batches[b] for b in sorted(self._batches)]
         return {
             name: pa.concat_tables([schema.empty_table(), *(b[name] for b in batches if name in b)])
