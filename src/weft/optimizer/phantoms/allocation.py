@@ -1,0 +1,167 @@
+"""How the memory is divided among the tables of a configuration (section 6.3): SL, SR, PL and PR.
+
+`space` and `memory` are in units: a bucket of a relation takes its `width` of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from weft.model import WeftError
+from weft.optimizer.phantoms.collisions import MU, Floats
+from weft.optimizer.phantoms.configuration import Configuration
+from weft.optimizer.phantoms.exhaustive_space import exhaustive_space
+from weft.optimizer.phantoms.forests import Forests
+from weft.optimizer.phantoms.relation import Relation
+from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
+
+Allocation = Callable[[Forests, float, Prices], Floats]
+"""Gives each table of each forest its space, and the stream all of it."""
+
+
+class NoMemory(WeftError):
+    """Nothing to divide."""
+
+
+def linear_supernodes(forests: Forests, memory: float, prices: Prices) -> Floats:
+    """SL: a table and all that it feeds count as one with the sum of their groups, divided again and again."""
+    weight = forests.weight.copy()
+    for level in reversed(forests.levels):
+        weight = weight + forests.fed(level, weight[level])
+    return _unfold(forests, np.sqrt(weight), memory, prices)
+
+
+def root_supernodes(forests: Forests, memory: float, prices: Prices) -> Floats:
+    """SR: the same, but the square roots of the groups are added."""
+    root = np.sqrt(forests.weight)
+    for level in reversed(forests.levels):
+        root = root + forests.fed(level, root[level])
+    return _unfold(forests, root, memory, prices)
+
+
+def _unfold(forests: Forests, root: Floats, memory: float, prices: Prices) -> Floats:
+    """From the stream down: what a supernode has is divided between its table and those that this feeds.
+
+    Two levels have an optimum (equations 21 and 22): the fed ones get `ratio * root`, more than half stays above. The
+    stream keeps nothing, which is the optimum of one level. A fed table counts as a leaf here, whatever it feeds; a
+    table that is asked for itself pays an eviction with every group that leaves it, as if it probed so much more.
+    """
+    roots = np.zeros(len(root))
+    fanout = np.zeros(len(root))
+    for level in forests.levels:
+        roots += forests.fed(level, root[level])
+        fanout += forests.fed(level, np.ones(len(level)))
+    beside = (fanout * prices.probe + forests.asked * prices.eviction) / (MU * prices.eviction)
+    beside[forests.source] = 0.0
+    space = np.full(len(root), float(memory))
+    own = space.copy()
+    for level in forests.levels:
+        above = forests.up[level]
+        total = space[above]
+        kept = np.where(forests.depth[above] > 0, np.sqrt(roots[above] ** 2 + beside[above] * total), 0.0)
+        space[level] = total * root[level] / (roots[above] + kept)
+        own[level] = space[level]
+        own -= np.where(forests.depth > 0, forests.fed(level, space[level]), 0.0)
+    kept_by_each: Floats = np.maximum(own, 0.0)  # rounding
+    return kept_by_each
+
+
+def linear_proportion(forests: Forests, memory: float, prices: Prices) -> Floats:
+    """PL: in proportion to the groups."""
+    return _in_proportion(forests, forests.groups * forests.widths, memory)
+
+
+def root_proportion(forests: Forests, memory: float, prices: Prices) -> Floats:
+    """PR: in proportion to the square roots of the groups."""
+    return _in_proportion(forests, np.sqrt(forests.groups * forests.widths), memory)
+
+
+def _in_proportion(forests: Forests, share: Floats, memory: float) -> Floats:
+    share = share.copy()
+    share[forests.source] = 0.0
+    total = share.reshape(forests.number, forests.width).sum(1).repeat(forests.width)
+    space: Floats = memory * share / total
+    space[forests.source] = memory
+    return space
+
+
+ALLOCATIONS: Mapping[str, Allocation] = {
+    "sl": linear_supernodes,
+    "sr": root_supernodes,
+    "pl": linear_proportion,
+    "pr": root_proportion,
+    "es": exhaustive_space,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """A configuration with the space of each table, and what it costs."""
+
+    configuration: Configuration
+    space: Mapping[Relation, float]
+    cost: float
+    """A row, with its share in emptying tables."""
+    emptying: float
+    """The work at the end of an epoch, where all tables are emptied at once."""
+
+    def buckets(self, statistics: GroupStatistics) -> dict[Relation, int]:
+        """Whole ones, one at least."""
+        return {r: max(1, int(space / statistics.width(r))) for r, space in self.space.items()}
+
+
+def allocate(
+    configuration: Configuration,
+    statistics: GroupStatistics,
+    memory: float,
+    prices: Prices | None = None,
+    allocation: str = "sl",
+) -> Allocated:
+    """
+    >>> from weft.optimizer.phantoms.configuration import parse
+    >>> from weft.optimizer.phantoms.relation import show
+    >>> counts = {frozenset("A"): 400, frozenset("B"): 100, frozenset("AB"): 2000}
+    >>> found = allocate(parse("AB(A B)"), GroupStatistics(counts), 10_000)
+    >>> {show(relation): round(space) for relation, space in found.space.items()}, round(found.cost, 2)
+    ({'AB': 6375, 'A': 2417, 'B': 1208}, 2.9)
+    """
+    check_memory(memory)
+    prices = prices or Prices()
+    forests = Forests.one(configuration, statistics)
+    return given(configuration, forests, named(allocation)(forests, memory, prices), prices)
+
+
+def given(configuration: Configuration, forests: Forests, space: Floats, prices: Prices) -> Allocated:
+    """What a division costs, however it was made."""
+    return Allocated(
+        configuration,
+        dict(zip(configuration.relations, forests.by_table(space)[0].tolist())),
+        float(forests.cost(space, prices)[0]),
+        float(forests.emptying(space, prices)[0]),
+    )
+
+
+def price(
+    configuration: Configuration,
+    statistics: GroupStatistics,
+    space: Mapping[Relation, float],
+    prices: Prices | None = None,
+) -> Allocated:
+    """The same for space that somebody else divided."""
+    forests = Forests.one(configuration, statistics)
+    entries = np.array([*(float(space[r]) for r in configuration.relations), sum(space.values())])
+    return given(configuration, forests, entries, prices or Prices())
+
+
+def check_memory(memory: float) -> None:
+    if not (np.isfinite(memory) and memory > 0):
+        raise NoMemory(f"the tables need memory above 0, got {memory}; give units of space, such as 40000")
+
+
+def named(allocation: str) -> Allocation:
+    if allocation not in ALLOCATIONS:
+        raise WeftError(f"there is no allocation {allocation!r}; choose one of {', '.join(ALLOCATIONS)}")
+    return ALLOCATIONS[allocation]

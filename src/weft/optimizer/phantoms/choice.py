@@ -1,0 +1,153 @@
+"""What a choice of phantoms is, and how one more phantom changes who feeds whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from weft.optimizer.phantoms.allocation import Allocated
+from weft.optimizer.phantoms.configuration import Configuration
+from weft.optimizer.phantoms.feeding import FeedingGraph
+from weft.optimizer.phantoms.forests import Bools, Forests, Ints, describe
+from weft.optimizer.phantoms.relation import Relation, order
+from weft.optimizer.phantoms.statistics import GroupStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A phantom that was added, and what a row cost then; the first has none."""
+
+    phantom: Relation | None
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`allocated` is what was settled on; `steps` say how it was come by, the cost without phantoms first."""
+
+    allocated: Allocated
+    steps: tuple[Step, ...]
+
+    @property
+    def configuration(self) -> Configuration:
+        return self.allocated.configuration
+
+    @property
+    def cost(self) -> float:
+        return self.allocated.cost
+
+    @property
+    def unshared(self) -> float:
+        """What a row costs without phantoms, with the space divided in the same way."""
+        return self.steps[0].cost
+
+
+class Candidates:
+    """All relations of a feeding graph as arrays; a relation is a number, a set of attributes a number's bits."""
+
+    def __init__(self, queries: Iterable[Relation], statistics: GroupStatistics) -> None:
+        graph = FeedingGraph.of(queries)
+        self.relations = graph.relations
+        self.queries = graph.queries
+        self.columns, self.stream = describe(graph.relations, frozenset(graph.queries), statistics)
+        # Sets of any number of attributes contain one another as the rows of a matrix do.
+        names = {name: place for place, name in enumerate(sorted(frozenset[str]().union(*graph.queries)))}
+        has = np.zeros((len(self.relations), len(names)), np.int64)
+        for number, relation in enumerate(self.relations):
+            has[number, [names[name] for name in relation]] = 1
+        sizes = has.sum(1)
+        common = has @ has.T
+        self.within = (common == sizes[:, None]) & (sizes[:, None] < sizes[None, :])
+        """`within[i, j]`: relation i has some of the attributes of j and no others, so that j can feed it."""
+        wanted = self.columns.groups * self.columns.widths
+        ranked = sorted(range(len(self.relations)), key=lambda n: (wanted[n], sizes[n], order(self.relations[n])))
+        self.rank = np.empty(len(ranked), np.int64)
+        """The smaller a table would like to be, the lower; what is within another is lower than it."""
+        self.rank[ranked] = np.arange(len(ranked))
+
+    @cached_property
+    def phantoms(self) -> Ints:
+        return np.arange(len(self.queries), len(self.relations), dtype=np.int64)
+
+    def begin(self) -> Fed:
+        number = len(self.queries)
+        return Fed(self, np.arange(number, dtype=np.int64), np.full(number, number, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """Relations that have a table, and the slot of the one that feeds each; their number stands for the stream."""
+
+    candidates: Candidates
+    slots: Ints
+    parents: Ints
+
+    @property
+    def configuration(self) -> Configuration:
+        names = self.candidates.relations
+        relations = [names[number] for number in self.slots.tolist()]
+        above = [None if p == len(relations) else relations[p] for p in self.parents.tolist()]
+        return Configuration.of(dict(zip(relations, above)), self.candidates.queries)
+
+    def forests(self) -> Forests:
+        columns = self.candidates.columns.take(self.slots)
+        return Forests(self.parents[None, :], columns, self.candidates.stream)
+
+    def with_each(self, phantoms: Ints) -> Additions:
+        """Every way to add one of these phantoms.
+
+        It is fed by the smallest table that can. It feeds, of all that it can feed, either those that would otherwise
+        be fed by the same table as it, or also those of larger phantoms elsewhere. It has to feed two, and so have
+        the others still: a phantom that feeds less than two never pays.
+        """
+        tables, rank = len(self.slots), self.candidates.rank
+        fits = self.candidates.within[np.ix_(self.slots, phantoms)].T
+        over = self.candidates.within[np.ix_(phantoms, self.slots)]
+        last = np.iinfo(np.int64).max
+        ranks = np.append(rank[self.slots], last)
+        above = np.where(over, rank[self.slots][None, :], last)
+        above_slot = np.where(over.any(1), above.argmin(1), tables)
+        beside = fits & (self.parents[None, :] == above_slot[:, None])
+        taken = fits & (rank[phantoms][:, None] < ranks[self.parents][None, :])
+        moved = np.concatenate([beside, taken])
+        which = np.concatenate([phantoms, phantoms])
+        feeding = np.where(moved, tables, np.where(self.parents == tables, tables + 1, self.parents)[None, :])
+        up = np.concatenate([above_slot, above_slot])
+        parents = np.concatenate([feeding, np.where(up == tables, tables + 1, up)[:, None]], axis=1)
+        good = moved.sum(1) >= 2
+        good[len(phantoms) :] &= (beside != taken).any(1)
+        good &= ~self._useless(parents)
+        return Additions(self, which[good], parents[good])
+
+    def _useless(self, parents: Ints) -> Bools:
+        """Where a phantom of ours would feed less than two."""
+        ours = np.flatnonzero(~self.candidates.columns.asked[self.slots])
+        if not len(ours):
+            return np.zeros(len(parents), np.bool_)
+        feeds = (parents[:, :, None] == ours[None, None, :]).sum(1)
+        useless: Bools = (feeds < 2).any(1)
+        return useless
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """Ways to have one phantom more: `phantoms[c]` is in the last slot of configuration c."""
+
+    fed: Fed
+    phantoms: Ints
+    parents: Ints
+
+    def __len__(self) -> int:
+        return len(self.phantoms)
+
+    def forests(self) -> Forests:
+        ours = np.broadcast_to(self.fed.slots, (len(self), len(self.fed.slots)))
+        slots = np.concatenate([ours, self.phantoms[:, None]], axis=1)
+        return Forests(self.parents, self.fed.candidates.columns.take(slots), self.fed.candidates.stream)
+
+    def take(self, place: int) -> Fed:
+        slots = np.append(self.fed.slots, self.phantoms[place])
+        return replace(self.fed, slots=slots, parents=self.parents[place])

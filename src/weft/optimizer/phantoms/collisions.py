@@ -1,0 +1,109 @@
+"""How often a row finds another group in its bucket, and so throws it out.
+
+A table of `b` buckets holds the last group that came to each. Of `g` groups that come alike and at random,
+
+    x = 1 - b/g + (b/g) (1 - 1/b)**g
+
+rows collide (equation 13). Rows that come in flows collide once a flow, so `x` is divided by the mean flow length.
+
+>>> round(float(collision_rate(3000, 3000)), 4), round(float(low_collision_rate(3000, 3000)), 4)
+(0.3678, 0.3807)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from weft.model import WeftError
+
+Floats = NDArray[np.float64]
+
+ALPHA, MU = 0.0267, 0.354
+"""The line that the paper fitted to rates below 0.4 (equation 16)."""
+
+
+class InvalidFlows(WeftError):
+    """Flow lengths that no stream can have."""
+
+
+def collision_rate(groups: ArrayLike, buckets: ArrayLike) -> Floats:
+    """Equation 13, for random rows. A table has one bucket at least; there, every other group collides."""
+    g = np.maximum(np.asarray(groups, np.float64), 1.0)
+    b = np.maximum(np.asarray(buckets, np.float64), 1.0)
+    with np.errstate(divide="ignore"):  # one bucket: the logarithm is -inf, and what is missed is right
+        missed = np.expm1(g * np.log1p(-1.0 / b))
+    # Rounding may fall below 0 for a single group.
+    rate: Floats = np.maximum(1.0 + b / g * missed, 0.0)
+    return rate
+
+
+def collision_rate_by_occupancy(groups: int, buckets: int) -> float:
+    """Equation 12, of which 13 is the sum: over buckets that `k` groups share, each but one of them collides."""
+    one = 1.0 / buckets
+    shared = (comb(groups, k) * one**k * (1 - one) ** (groups - k) * (k - 1) for k in range(2, groups + 1))
+    return buckets * sum(shared) / groups
+
+
+def low_collision_rate(groups: ArrayLike, buckets: ArrayLike) -> Floats:
+    """Equation 16: nearly a line where rates are low, which is where phantoms pay. Space is divided by its slope."""
+    return ALPHA + MU * np.asarray(groups, np.float64) / np.asarray(buckets, np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """Rows of a group that come one after the other, in the mean, by depth: a raw table has depth 1.
+
+    A table takes most of the clustering away from those below it, so they have lengths of their own; deeper ones than
+    are given have the last. Random rows have 1 everywhere.
+
+    >>> Flows((30, 2)).length([1, 2, 3]).tolist()
+    [30.0, 2.0, 2.0]
+    """
+
+    by_depth: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        if not self.by_depth or not all(np.isfinite(length) and length >= 1 for length in self.by_depth):
+            raise InvalidFlows(f"flow lengths are numbers from 1 on, one a depth, got {self.by_depth}")
+
+    def length(self, depth: ArrayLike) -> Floats:
+        place = np.clip(np.asarray(depth, np.int64), 1, len(self.by_depth)) - 1
+        return np.asarray(self.by_depth, np.float64)[place]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a table did in the last epoch."""
+
+    depth: int
+    groups: float
+    buckets: float
+    rows: int
+    collisions: int
+
+
+def measure_flows(tables: Iterable[Seen]) -> Flows:
+    """Section 5.3: how much rarer collisions were than random rows would make them, in the mean over each depth.
+
+    A table without a collision says nothing about length, and a depth without such tables has what is above it.
+
+    >>> found = measure_flows([Seen(1, 3000, 3000, 1000, 12), Seen(2, 500, 500, 12, 4)])
+    >>> [round(length, 1) for length in found.by_depth]
+    [30.7, 1.1]
+    """
+    found: dict[int, list[float]] = {}
+    for table in tables:
+        if table.collisions and table.rows:
+            random = float(collision_rate(table.groups, table.buckets))
+            found.setdefault(table.depth, []).append(random * table.rows / table.collisions)
+    lengths: list[float] = []
+    for depth in range(1, max(found, default=0) + 1):
+        measured = found.get(depth)
+        above = lengths[-1] if lengths else 1.0
+        lengths.append(max(1.0, float(np.mean(measured))) if measured else above)
+    return Flows(tuple(lengths) or (1.0,))

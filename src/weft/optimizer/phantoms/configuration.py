@@ -1,0 +1,154 @@
+"""A configuration: which relations have a hash table, and which feeds which. A forest, as a value.
+
+>>> found = parse("ABCD(AB BCD(CD BD BC))")
+>>> str(found), sorted(map(show, found.queries)), sorted(map(show, found.phantoms))
+('ABCD(AB BCD(BC BD CD))', ['AB', 'BC', 'BD', 'CD'], ['ABCD', 'BCD'])
+
+What feeds nothing is a query; a query that feeds others has a star, which the paper does not need:
+
+>>> str(parse("AB*(B A) C").without(frozenset("A")))
+'AB*(B) C'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from weft.model import WeftError
+from weft.optimizer.phantoms.relation import Relation, order, read_at, refuse, show
+
+
+class InvalidConfiguration(WeftError):
+    """Relations that cannot feed one another as they should."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The hash table of a relation, and those that it feeds, in the order of their attributes."""
+
+    relation: Relation
+    asked: bool
+    """Somebody's query: what leaves the table is an answer's partial too."""
+    children: tuple[Table, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "children", tuple(sorted(self.children, key=lambda t: order(t.relation))))
+        for child in self.children:
+            if not child.relation < self.relation:
+                raise InvalidConfiguration(
+                    f"{show(self.relation)} cannot feed {show(child.relation)}: a relation feeds those that have some "
+                    "of its attributes, and no others"
+                )
+        if not self.asked and not self.children:
+            raise InvalidConfiguration(f"{show(self.relation)} is no query and feeds none; leave it out")
+
+    def __str__(self) -> str:
+        if not self.children:
+            return show(self.relation)
+        return f"{show(self.relation)}{'*' if self.asked else ''}({' '.join(map(str, self.children))})"
+
+    def walk(self) -> Iterator[Table]:
+        """This table, then what it feeds, depth first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """`raw` tables are fed by the stream itself."""
+
+    raw: tuple[Table, ...]
+    tables: tuple[Table, ...] = field(init=False, compare=False, repr=False)
+    """All of them; each comes before those that it feeds."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "raw", tuple(sorted(self.raw, key=lambda t: order(t.relation))))
+        object.__setattr__(self, "tables", tuple(table for root in self.raw for table in root.walk()))
+        if len({table.relation for table in self.tables}) < len(self.tables):
+            raise InvalidConfiguration(f"a relation has two tables in {self}; each may have one")
+
+    @classmethod
+    def of(cls, parents: Mapping[Relation, Relation | None], queries: Iterable[Relation]) -> Configuration:
+        """From each relation to the one that feeds it; None is the stream."""
+        asked = frozenset(queries)
+        fed: dict[Relation | None, list[Relation]] = {}
+        for relation, parent in parents.items():
+            fed.setdefault(parent, []).append(relation)
+
+        def table(relation: Relation) -> Table:
+            return Table(relation, relation in asked, tuple(map(table, fed.get(relation, ()))))
+
+        return cls(tuple(map(table, fed.get(None, ()))))
+
+    @classmethod
+    def flat(cls, queries: Iterable[Relation]) -> Configuration:
+        """No phantom: the stream feeds every query."""
+        return cls(tuple(Table(query, True) for query in sorted(set(queries), key=order)))
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.raw))
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        return tuple(table.relation for table in self.tables)
+
+    @property
+    def queries(self) -> frozenset[Relation]:
+        return frozenset(table.relation for table in self.tables if table.asked)
+
+    @property
+    def phantoms(self) -> frozenset[Relation]:
+        return frozenset(table.relation for table in self.tables if not table.asked)
+
+    @property
+    def parents(self) -> dict[Relation, Relation | None]:
+        found: dict[Relation, Relation | None] = {root.relation: None for root in self.raw}
+        found |= {child.relation: table.relation for table in self.tables for child in table.children}
+        return {relation: found[relation] for relation in self.relations}
+
+    def without(self, relation: Relation) -> Configuration:
+        """What it fed is fed by what fed it."""
+        parents = self.parents
+        above = parents.pop(relation)
+        moved = {r: above if parent == relation else parent for r, parent in parents.items()}
+        return Configuration.of(moved, self.queries - {relation})
+
+
+def parse(text: str) -> Configuration:
+    tables, place = _read_tables(text, 0)
+    if place < len(text):
+        raise refuse(text, place, "this bracket closes nothing")
+    return Configuration(tables)
+
+
+def _read_tables(text: str, place: int) -> tuple[tuple[Table, ...], int]:
+    found: list[Table] = []
+    place = _skip(text, place)
+    while place < len(text) and text[place] != ")":
+        table, place = _read_table(text, place)
+        found.append(table)
+        place = _skip(text, place)
+    if not found:
+        raise refuse(text, place, "a relation should stand here, such as AB")
+    return tuple(found), place
+
+
+def _read_table(text: str, place: int) -> tuple[Table, int]:
+    relation, place = read_at(text, place)
+    starred = text[place : place + 1] == "*"
+    place = _skip(text, place + starred)
+    if text[place : place + 1] != "(":
+        return Table(relation, True), place
+    begin = place
+    children, place = _read_tables(text, place + 1)
+    if place == len(text):
+        raise refuse(text, begin, "this bracket is not closed")
+    return Table(relation, starred, children), place + 1
+
+
+def _skip(text: str, place: int) -> int:
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place

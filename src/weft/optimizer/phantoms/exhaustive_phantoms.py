@@ -1,0 +1,104 @@
+"""EPES: every configuration, each with the best division of the memory. A yardstick for a few queries.
+
+A phantom is the union of what it feeds, so a configuration is a way to bracket the queries: 2, 8, 52, 472, 5,504 for 2
+to 6 of them where none contains another.
+
+>>> from weft.optimizer.phantoms.relation import read
+>>> [str(found) for found in configurations(map(read, ("A", "B", "AB")))]
+['A AB B', 'A AB*(B)', 'AB*(A B)', 'AB*(A) B']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+
+from weft.model import WeftError
+from weft.optimizer.phantoms.allocation import Allocated, Allocation, given
+from weft.optimizer.phantoms.choice import Choice, Step
+from weft.optimizer.phantoms.configuration import Configuration, Table
+from weft.optimizer.phantoms.exhaustive_space import exhaustive_space
+from weft.optimizer.phantoms.forests import Forests
+from weft.optimizer.phantoms.relation import Relation, order
+from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
+
+EXHAUSTIVE_LIMIT = 6
+"""Group-bys: 6 have 5,504 configurations and take a minute, 7 have 78,416."""
+
+
+class TooManyGroupings(WeftError):
+    """More group-bys than all configurations can be tried for."""
+
+
+def exhaustive(
+    queries: Iterable[Relation],
+    statistics: GroupStatistics,
+    memory: float,
+    prices: Prices,
+    allocation: Allocation = exhaustive_space,
+) -> Choice:
+    asked = sorted(set(queries), key=order)
+    if len(asked) > EXHAUSTIVE_LIMIT:
+        raise TooManyGroupings(
+            f"{len(asked)} group-bys have too many configurations to try all; give {EXHAUSTIVE_LIMIT} at most or use gc"
+        )
+    found = [_allocated(c, statistics, memory, prices, allocation) for c in configurations(asked)]
+    alone = next(a for a in found if not any(table.children for table in a.configuration.tables))
+    best = min(found, key=lambda allocated: allocated.cost)
+    return Choice(best, (Step(None, alone.cost),))
+
+
+def _allocated(
+    configuration: Configuration, statistics: GroupStatistics, memory: float, prices: Prices, allocation: Allocation
+) -> Allocated:
+    forests = Forests.one(configuration, statistics)
+    return given(configuration, forests, allocation(forests, memory, prices), prices)
+
+
+def configurations(queries: Iterable[Relation]) -> list[Configuration]:
+    """All in which every phantom is the union of what it feeds, and feeds two tables or more."""
+    asked = tuple(sorted(set(queries), key=order))
+    found = {str(c): c for c in (Configuration(raw) for raw in _forests(asked, None) if _once(raw))}
+    return [found[text] for text in sorted(found)]
+
+
+def _once(raw: tuple[Table, ...]) -> bool:
+    """The same union may be met in two places; a relation has one table."""
+    relations = [table.relation for root in raw for table in root.walk()]
+    return len(set(relations)) == len(relations)
+
+
+def _forests(queries: tuple[Relation, ...], above: Relation | None) -> Iterator[tuple[Table, ...]]:
+    """Ways to feed these from one table, or from the stream."""
+    for parts in _partitions(queries):
+        if any(_union(part) == above for part in parts):
+            continue
+        yield from product(*(list(_trees(part)) for part in parts))
+
+
+def _trees(queries: tuple[Relation, ...]) -> Iterator[Table]:
+    """Ways to feed these from a table of their union."""
+    top = _union(queries)
+    rest = tuple(query for query in queries if query != top)
+    if len(rest) < len(queries):
+        for children in _forests(rest, top) if rest else ((),):
+            yield Table(top, True, children)
+        return
+    for children in _forests(rest, top):
+        if len(children) > 1:
+            yield Table(top, False, children)
+
+
+def _union(queries: tuple[Relation, ...]) -> Relation:
+    return frozenset[str]().union(*queries)
+
+
+def _partitions(items: tuple[Relation, ...]) -> Iterator[tuple[tuple[Relation, ...], ...]]:
+    if not items:
+        yield ()
+        return
+    first, rest = items[0], items[1:]
+    for parts in _partitions(rest):
+        yield ((first,), *parts)
+        for place in range(len(parts)):
+            yield (*parts[:place], (first, *parts[place]), *parts[place + 1 :])

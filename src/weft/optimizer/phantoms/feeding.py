@@ -1,0 +1,63 @@
+"""The relation feeding graph: queries, the phantoms that could feed two of them or more, and who can feed whom.
+
+>>> from weft.optimizer.phantoms.relation import read
+>>> graph = FeedingGraph.of(map(read, ("AB", "BC", "BD", "CD")))
+>>> [show(r) for r in graph.phantoms], [show(r) for r in graph.feeds(read("ABCD"))]
+(['ABC', 'ABCD', 'ABD', 'BCD'], ['ABC', 'ABD', 'BCD'])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from weft.model import WeftError
+from weft.optimizer.phantoms.relation import Relation, order, show
+
+CANDIDATE_LIMIT = 1000
+"""Phantoms looked at: 8 attributes have 255 unions, 30 different group-bys may have a thousand million."""
+
+
+class NoQueries(WeftError):
+    """There is nothing to feed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedingGraph:
+    queries: tuple[Relation, ...]
+    phantoms: tuple[Relation, ...]
+
+    @classmethod
+    def of(cls, queries: Iterable[Relation]) -> FeedingGraph:
+        """A phantom is the union of what it feeds: attributes that none of them has would only add groups."""
+        asked = sorted(set(queries), key=order)
+        if not asked:
+            raise NoQueries("there is no group-by to choose phantoms for; give at least one")
+        return cls(tuple(asked), tuple(sorted(_unions(asked), key=order)))
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        return (*self.queries, *self.phantoms)
+
+    def feeds(self, relation: Relation) -> tuple[Relation, ...]:
+        """What it feeds with nothing between; what those feed, it could feed as well."""
+        below = [other for other in self.relations if other < relation]
+        direct = [other for other in below if not any(other < between for between in below)]
+        return tuple(sorted(direct, key=order))
+
+    def __str__(self) -> str:
+        """An edge list, the finest relations first."""
+        tops = sorted(self.relations, key=lambda r: (-len(r), order(r)))
+        return "\n".join(f"{show(r)} -> {' '.join(map(show, self.feeds(r)))}" for r in tops if self.feeds(r))
+
+
+def _unions(queries: list[Relation]) -> set[Relation]:
+    """Of two queries, then of three, and so on until the limit; the union of all is always among them."""
+    everything = frozenset[str]().union(*queries)
+    found: set[Relation] = {everything}
+    last: list[Relation] = list(queries)
+    while last and len(found) < CANDIDATE_LIMIT:
+        wider = {one | other for one in last for other in queries} - found
+        last = sorted(wider - set(queries), key=lambda r: (len(r), order(r)))[: CANDIDATE_LIMIT - len(found)]
+        found.update(last)
+    return found - set(queries)

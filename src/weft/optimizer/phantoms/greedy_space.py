@@ -1,0 +1,55 @@
+"""GP: give each table `phi` buckets a group, and add phantoms by what they save a unit of space, while memory lasts.
+
+Section 4.1; what remains is then divided in proportion to the groups, as in section 8.4. The paper's text goes on
+adding where every phantom left would cost more than it saves; this stops there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from weft.model import WeftError
+from weft.optimizer.phantoms.allocation import allocate
+from weft.optimizer.phantoms.choice import Candidates, Choice, Step
+from weft.optimizer.phantoms.collisions import Floats
+from weft.optimizer.phantoms.forests import Forests
+from weft.optimizer.phantoms.relation import Relation
+from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
+
+PHI = 1.0
+"""Buckets a group where nothing is said; the paper tries 0.6 to 2 and finds no value that is good everywhere."""
+
+
+def greedy_by_space(
+    queries: Iterable[Relation], statistics: GroupStatistics, memory: float, prices: Prices, phi: float = PHI
+) -> Choice:
+    if not phi > 0:
+        raise WeftError(f"phi is buckets a group and must be above 0, got {phi}")
+    candidates = Candidates(queries, statistics)
+    fed = candidates.begin()
+    left = candidates.phantoms
+    wanted = phi * candidates.columns.groups * candidates.columns.widths
+    forests = fed.forests()
+    cost = float(forests.cost(_wanted(forests, phi), prices)[0])
+    steps = [Step(None, cost)]
+    remaining = memory - float(wanted[fed.slots].sum())
+    while len(left := left[wanted[left] < remaining]):
+        additions = fed.with_each(left)
+        if not len(additions):
+            break
+        forests = additions.forests()
+        saved = cost - forests.cost(_wanted(forests, phi), prices)
+        best = int((saved / wanted[additions.phantoms]).argmax())
+        if not saved[best] > 0:
+            break
+        phantom = additions.phantoms[best]
+        fed, cost = additions.take(best), cost - float(saved[best])
+        remaining -= float(wanted[phantom])
+        left = left[left != phantom]
+        steps.append(Step(candidates.relations[phantom], cost))
+    # All tables have phi times their groups, so that what remains in proportion makes the whole in proportion.
+    return Choice(allocate(fed.configuration, statistics, memory, prices, "pl"), tuple(steps))
+
+
+def _wanted(forests: Forests, phi: float) -> Floats:
+    return phi * forests.groups * forests.widths

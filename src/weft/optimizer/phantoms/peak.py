@@ -1,0 +1,73 @@
+"""Keeping the work at the end of an epoch below what may come at once (sections 3.2.3 and 8.5.2).
+
+*Shrink* makes all tables smaller alike. *Shift* moves space from tables that are asked for to phantoms: what leaves
+those costs probes, what leaves a query's table costs evictions. Shift keeps all memory in use, but it reaches less far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.model import WeftError
+from weft.optimizer.phantoms.allocation import Allocated, price
+from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
+
+HALVINGS = 40
+"""Of the amount that is searched: to a millionth of a millionth of the memory."""
+
+
+class PeakTooLow(WeftError):
+    """No table can be small enough for this limit."""
+
+
+def shrink(allocated: Allocated, statistics: GroupStatistics, prices: Prices, peak: float) -> Allocated | None:
+    """The largest tables in the same proportions that are emptied within the peak; None where there are none."""
+
+    def smaller(by: float) -> Allocated:
+        space = {relation: (1 - by) * held for relation, held in allocated.space.items()}
+        return price(allocated.configuration, statistics, space, prices)
+
+    return _least(allocated, smaller, peak)
+
+
+def shift(allocated: Allocated, statistics: GroupStatistics, prices: Prices, peak: float) -> Allocated | None:
+    """The least space moved from queries to phantoms, in proportion to what they have; None where none is enough."""
+    phantoms = allocated.configuration.phantoms
+    above = sum(held for relation, held in allocated.space.items() if relation in phantoms)
+    below = sum(held for relation, held in allocated.space.items() if relation not in phantoms)
+
+    def moved(by: float) -> Allocated:
+        grown = 1 + by * below / above
+        space = {r: held * (grown if r in phantoms else 1 - by) for r, held in allocated.space.items()}
+        return price(allocated.configuration, statistics, space, prices)
+
+    return _least(allocated, moved, peak) if above else None
+
+
+def within_peak(allocated: Allocated, statistics: GroupStatistics, prices: Prices, peak: float) -> Allocated:
+    """The cheaper of the two."""
+    found = [a for way in (shrink, shift) if (a := way(allocated, statistics, prices, peak)) is not None]
+    if not found:
+        least = price(allocated.configuration, statistics, dict.fromkeys(allocated.space, 0.0), prices).emptying
+        raise PeakTooLow(
+            f"emptying all tables costs {least:,.0f} even with a bucket each, which is above {peak:,.0f}; "
+            "allow a higher peak or ask for fewer group-bys"
+        )
+    return min(found, key=lambda a: a.cost)
+
+
+def _least(allocated: Allocated, changed: Callable[[float], Allocated], peak: float) -> Allocated | None:
+    """The least change between nothing and all that is within the peak, by halving."""
+    if allocated.emptying <= peak:
+        return allocated
+    low, high, best = 0.0, 1.0, changed(1.0)
+    if best.emptying > peak:
+        return None
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        found = changed(middle)
+        if found.emptying <= peak:
+            high, best = middle, found
+        else:
+            low = middle
+    return best
