@@ -10,14 +10,16 @@ from math import gcd, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.model import EdgeClass
 from weft.optimizer.parts import Part
 
 SLACK = 1e-12
 """Bounds are floats, rounded up by far more than a few float operations can lose."""
 
 MOST_ROWS = 6000
-"""Parts up to which each is a bundle of its own: tighter bounds, and 300 MB of them."""
+"""Parts up to which each is a bundle of its own, which has tighter bounds."""
+
+MOST_KEPT = 1 << 25
+"""Numbers that are kept of edges in common with merged parts: 256 MB."""
 
 LONGEST_SLIDE = 1 << 62
 """Longer ones are not for 64-bit arithmetic: their bounds are looser."""
@@ -36,7 +38,11 @@ class Bundle:
 
 
 class Table:
-    """What bounds need to know of bundles, as columns, and of each two the edges that they have in common at most."""
+    """What bounds need to know of bundles, as columns, and of each two the edges that they have in common at most.
+
+    That is computed a row at a time, whenever it is asked for. Kept is only what cannot be computed again: the rows of
+    merged parts, and numbers that were counted.
+    """
 
     def __init__(self, bundles: Sequence[Bundle]) -> None:
         self.bundles = list(bundles)
@@ -49,38 +55,57 @@ class Table:
         self._rates = np.array([part.near_rate for part in first])
         self._finals = np.array([part.near_final for part in first])
         self._floors = np.array([part.near_floor for part in first])
-        self._common = np.full((size, size), np.inf)
-        self.known = np.zeros((size, size), np.bool_)  # where `_common` is no bound but the number, for all one knows
-        geometry = Geometry.of(self.bundles)
-        for row in range(size):
-            common = geometry.common(row) * (1e6 * (1 + SLACK))
-            self._common[row, : row + 1] = self._common[: row + 1, row] = common
-            self.known[row, : row + 1] = self.known[: row + 1, row] = common < inf
+        self._geometry = Geometry.of(self.bundles)
+        self._known: list[dict[int, float]] = [{} for _ in range(size)]  # edges in common, as they were counted
+        self._kept = np.empty((0, size))  # rows of merged parts
+        self._place = np.full(size, -1)  # where a merged part has its row there
+        self._free: list[int] = []
+        self._merged = np.zeros(size, np.bool_)
 
     def bounds(self, row: int, saving: float, adds: bool) -> NDArray[np.float64]:
         """No less than the gain of any two parts from this bundle and each other one."""
-        rates = self._least_rates(row)
-        floors = self._floors + self._floors[row] if adds else np.maximum(self._floors, self._floors[row])
-        before, after = saving + self._finals + self._finals[row], rates * floors
-        bounds: NDArray[np.float64] = before - after + SLACK * (before + after)
+        common = self._common(row)
+        rates = np.maximum((self._rates + self._rates[row]) * (1 - SLACK) - common, self._rates[row])
+        np.maximum(rates, self._rates, out=rates)
+        bounds = self._bounds(row, slice(None), rates, saving, adds)
         bounds[~self._alive | (self.made > self.made[row])] = -inf
         if len(self.bundles[row].members) == 1:
             bounds[row] = -inf
         bounds[self.done[row]] = -inf
         return bounds
 
-    def _least_rates(self, row: int) -> NDArray[np.float64]:
-        apart = (self._rates + self._rates[row]) * (1 - SLACK) - self._common[row]
-        rates: NDArray[np.float64] = np.maximum(np.maximum(self._rates, self._rates[row]), apart)
-        return rates
+    def bounds_known(self, row: int, columns: Sequence[int], saving: float, adds: bool) -> NDArray[np.float64]:
+        """The same for some columns with which the edges in common are known."""
+        known = self._known[row]
+        common = np.array([known[column] for column in columns])
+        rates = np.maximum((self._rates[columns] + self._rates[row]) * (1 - SLACK) - common, self._rates[row])
+        return self._bounds(row, columns, np.maximum(rates, self._rates[columns]), saving, adds)
+
+    def _bounds(
+        self, row: int, columns: slice | Sequence[int], rates: NDArray[np.float64], saving: float, adds: bool
+    ) -> NDArray[np.float64]:
+        floors, own = self._floors[columns], self._floors[row]
+        floors = floors + own if adds else np.maximum(floors, own)
+        before, after = saving + self._finals[columns] + self._finals[row], rates * floors
+        bounds: NDArray[np.float64] = before - after + SLACK * (before + after)
+        return bounds
+
+    def is_open(self, row: int, column: int) -> bool:
+        """Whether both are there, and the pair is one of this row."""
+        return bool(self._alive[column] and self.made[column] <= self.made[row])
+
+    def is_known(self, row: int, column: int) -> bool:
+        return column in self._known[row]
 
     def least_rate(self, row: int, column: int) -> float:
-        one, other = self._rates[row], self._rates[column]
-        return float(max(one, other, (one + other) * (1 - SLACK) - self._common[row, column]))
+        one, other = float(self._rates[row]), float(self._rates[column])
+        common = self._known[row].get(column)
+        if common is None:
+            common = self._common_of_two(row, column)
+        return max(one, other, (one + other) * (1 - SLACK) - common)
 
     def know(self, one: int, other: int, common: float) -> None:
-        self._common[one, other] = self._common[other, one] = common + SLACK * self._rates[one]
-        self.known[one, other] = self.known[other, one] = True
+        self._known[one][other] = self._known[other][one] = common + SLACK * float(self._rates[one])
 
     def merge(self, new: Part, left: Part, left_slot: int | None, right: Part, right_slot: int | None) -> int:
         """Give the merged part a slot, one of the old ones where there is one."""
@@ -90,6 +115,9 @@ class Table:
         more, other_more = new.near_rate - left.near_rate, new.near_rate - right.near_rate
         common = np.minimum(one + np.minimum(other, more), other + np.minimum(one, other_more))
         common += SLACK * new.near_rate
+        for old in (left_slot, right_slot):
+            if old is not None:
+                self._forget(old)
         if right_slot is not None:
             self._alive[right_slot], self.made[right_slot] = False, -1
         if slot is None:
@@ -99,27 +127,80 @@ class Table:
         self.bundles[slot] = Bundle((new,), 0, 0)
         self.made[slot], self.done[slot], self._alive[slot] = next(self._clock), [], True
         self._rates[slot], self._finals[slot], self._floors[slot] = new.near_rate, new.near_final, new.near_floor
-        self._common[slot], self._common[:, slot] = common, common
-        self.known[slot], self.known[:, slot] = False, False
+        self._merged[slot] = True
+        self._keep(slot, common)
         return slot
 
     def _of(self, part: Part, slot: int | None) -> NDArray[np.float64]:
         """For a part that was in a bundle nothing is known but that it has no more edges than it has."""
-        return self._common[slot] if slot is not None else np.full(len(self.bundles), part.near_rate)
+        return self._common(slot) if slot is not None else np.full(len(self.bundles), part.near_rate)
+
+    def _common(self, row: int) -> NDArray[np.float64]:
+        """Edges a second that each other bundle has in common with this one at most."""
+        size = len(self.bundles)
+        place = int(self._place[row])
+        if place >= 0:
+            common = self._kept[place, :size].copy()
+        elif self._merged[row]:
+            common = np.full(size, np.inf)
+        else:
+            common = np.full(size, np.inf)
+            common[: self._geometry.size] = self._geometry.common(row) * (1e6 * (1 + SLACK))
+            common[self._merged] = np.inf
+        others = np.flatnonzero(self._place >= 0)
+        if len(others):
+            common[others] = np.minimum(common[others], self._kept[self._place[others], row])
+        known = self._known[row]
+        if known:
+            common[list(known)] = list(known.values())
+        return common
+
+    def _common_of_two(self, row: int, column: int) -> float:
+        least = inf
+        for one, other in ((row, column), (column, row)):
+            place = int(self._place[one])
+            if place >= 0:
+                least = min(least, float(self._kept[place, other]))
+        if not self._merged[row] and not self._merged[column]:
+            least = min(least, self._geometry.common_of_two(row, column) * 1e6 * (1 + SLACK))
+        return least
+
+    def _keep(self, slot: int, common: NDArray[np.float64]) -> None:
+        """A row that finds no room is left out: its bounds are looser then."""
+        if not self._free:
+            rows, width = self._kept.shape
+            more = min(max(64, rows), MOST_KEPT // width - rows)
+            if more <= 0:
+                return
+            self._free = list(range(rows + more - 1, rows - 1, -1))
+            self._kept = np.concatenate([self._kept, np.empty((more, width))])
+        place = self._free.pop()
+        self._kept[place, : len(common)] = common
+        self._kept[place, len(common) :] = np.inf
+        self._place[slot] = place
+        others = np.flatnonzero(self._place >= 0)
+        self._kept[self._place[others], slot] = common[others]
+
+    def _forget(self, slot: int) -> None:
+        for other in self._known[slot]:
+            self._known[other].pop(slot, None)
+        self._known[slot] = {}
+        if self._place[slot] >= 0:
+            self._free.append(int(self._place[slot]))
+            self._place[slot] = -1
+        self._kept[:, slot] = np.inf
 
     def _grow(self) -> None:
-        size = len(self.bundles)
         self.bundles.append(self.bundles[-1])
         self.done.append([])
+        self._known.append({})
         self.made, self._alive = np.append(self.made, 0), np.append(self._alive, False)
         self._rates, self._finals = np.append(self._rates, 0.0), np.append(self._finals, 0.0)
-        self._floors = np.append(self._floors, 0.0)
-        larger = np.full((size + 1, size + 1), np.inf)
-        larger[:size, :size] = self._common
-        self._common = larger
-        known = np.zeros((size + 1, size + 1), np.bool_)
-        known[:size, :size] = self.known
-        self.known = known
+        self._floors, self._place = np.append(self._floors, 0.0), np.append(self._place, -1)
+        self._merged = np.append(self._merged, True)
+        rows, width = self._kept.shape
+        if len(self.bundles) > width:
+            self._kept = np.concatenate([self._kept, np.full((rows, width // 4 + 64), np.inf)], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,23 +222,35 @@ class Geometry:
                     shifts[i, k] = shift
         return cls(slides, classes, shifts)
 
+    @property
+    def size(self) -> int:
+        return len(self.slides)
+
     def common(self, row: int) -> NDArray[np.float64]:
-        """No less than the density of common edges, with each bundle up to this one; exact for two windows."""
+        """No less than the density of common edges, with each bundle; exact for two windows."""
+        return self._common(row, self.slides, self.classes, self.shifts)
+
+    def common_of_two(self, row: int, column: int) -> float:
+        one = slice(column, column + 1)
+        return float(self._common(row, self.slides[one], self.classes[one], self.shifts[one])[0])
+
+    def _common(
+        self, row: int, slides: NDArray[np.int64], classes: NDArray[np.int64], shifts: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         slide, own = int(self.slides[row]), int(self.classes[row])
-        slides, classes, shifts = self.slides[: row + 1], self.classes[: row + 1], self.shifts[: row + 1]
         if not slide:
-            return np.full(row + 1, np.inf)
+            return np.full(len(slides), np.inf)
         divisors = np.gcd(slides, slide)
         with np.errstate(divide="ignore"):
             once = divisors / (slides.astype(float) * slide)  # how often two classes meet that do
         if self.shifts[row, 0] >= 0:
-            meetings = np.zeros(row + 1, np.int64)
+            meetings = np.zeros(len(slides), np.int64)
             for shift in self.shifts[row, :own]:
                 for k in range(2):
                     meetings += ((shifts[:, k] - shift) % divisors == 0) & (shifts[:, k] >= 0)
             known = shifts[:, 0] >= 0
         else:
-            meetings, known = classes * own, np.zeros(row + 1, np.bool_)
+            meetings, known = classes * own, np.zeros(len(slides), np.bool_)
         meetings = np.where(known, meetings, classes * own)
         # Different parts of one slide have at most one class in common, and none if each has but one.
         alike = (slides == slide) & ~known
@@ -194,12 +287,40 @@ def _slide_and_classes(part: Part) -> tuple[int, int]:
     return (slide if slide == classes[-1][0] < LONGEST_SLIDE and len(classes) <= 2 else 0), len(classes)
 
 
-def most_common_edges(left: tuple[EdgeClass, ...], right: tuple[EdgeClass, ...]) -> float:
-    """No less than the density of common edges: exact for two windows, whose own classes never meet."""
-    total = 0.0
-    for slide, shift in left:
-        for s, h in right:
-            common = gcd(slide, s)
-            if (shift - h) % common == 0:
-                total += common / (slide * s)
-    return total
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The parts of a bundle as columns: floors, final costs, and shifts for each slide, -1 where there is none."""
+
+    floors: NDArray[np.float64]
+    finals: NDArray[np.float64]
+    shifts: tuple[tuple[int, NDArray[np.int64]], ...] | None
+    """None where a slide is too long for 64-bit arithmetic."""
+
+    @classmethod
+    def of(cls, bundle: Bundle) -> Members:
+        floors = np.array([part.near_floor for part in bundle.members])
+        finals = np.array([part.near_final for part in bundle.members])
+        if not bundle.slide:
+            (part,) = bundle.members
+            classes = part.edges.classes
+            if max(slide for slide, _ in classes) >= LONGEST_SLIDE:
+                return cls(floors, finals, None)
+            return cls(floors, finals, tuple((slide, np.array([shift])) for slide, shift in classes))
+        shifts = np.full((2, len(bundle.members)), -1)
+        for i, part in enumerate(bundle.members):
+            for k, (_, shift) in enumerate(part.edges.classes):
+                shifts[k, i] = shift
+        return cls(floors, finals, tuple((bundle.slide, shifts[k]) for k in range(2)))
+
+    def common(self, other: Members, rows: int, columns: int) -> NDArray[np.float64]:
+        """For the first of both, no less than the density of common edges: exact for two windows."""
+        if self.shifts is None or other.shifts is None:
+            return np.full((rows, columns), np.inf)
+        found = np.zeros((rows, columns))
+        for slide, shifts in self.shifts:
+            for other_slide, others in other.shifts:
+                divisor = gcd(slide, other_slide)
+                one, two = shifts[:rows, None], others[None, :columns]
+                meet = ((one - two) % divisor == 0) & (one >= 0) & (two >= 0)
+                found += meet * (divisor / (slide * other_slide))
+        return found

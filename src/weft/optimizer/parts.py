@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
-from weft.model import ACQ, Edges, Window
+from weft.model import ACQ, Edges
 from weft.optimizer.cost import Cost, load_of
 from weft.optimizer.edge_counting import edge_rate
 from weft.optimizer.techniques import Load, Technique
 from weft.plan.values import Tree
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Part:
-    """A tree in the making: what a merge needs to know, and the same once more as floats for bounds."""
+    """A tree in the making: what a merge needs to know, and the same once more as floats for bounds.
+
+    Never changed, and yet not frozen: a million queries are half a million parts, and frozen ones take twice as long.
+    """
 
     position: int
     """Of its first query: tells parts apart, and decides between equal gains."""
     queries: tuple[tuple[int, str], ...]
     """Positions in the workload, ascending, with names."""
-    edges: Edges
+    pieces: tuple[Edges, ...]
+    """Their union is what the part cuts. Put together only where somebody asks: most merged parts are merged again."""
     rate: Fraction
     load: Load
     """Without its shorter ranges, where the technique does not ask for them."""
@@ -31,39 +36,52 @@ class Part:
     near_floor: float
 
     @classmethod
-    def of(cls, queries: Sequence[tuple[int, ACQ]], cost: Cost) -> Part:
-        windows = [q.window for _, q in queries]
-        edges = Edges.of(dict.fromkeys(windows)) if len({w.slide for w in windows}) > 1 else _of_one_slide(windows)
-        return cls.priced(
-            tuple((i, q.name) for i, q in queries), edges, edge_rate(edges), load_of(windows, cost.technique), cost
-        )
+    def of_class(cls, slide: int, begin: int, end: int, queries: Sequence[tuple[int, ACQ]], cost: Cost) -> Part:
+        """Queries that all begin and end at these shifts of one slide, in either order."""
+        edges = Edges(((slide, begin),) if begin == end else ((slide, begin), (slide, end)))
+        load = _load_of_one_slide(slide, [q.window.length for _, q in queries], queries, cost.technique)
+        return cls.priced(tuple([(i, q.name) for i, q in queries]), (edges,), edge_rate(edges), load, cost)
 
     @classmethod
     def of_tree(cls, queries: Sequence[tuple[int, ACQ]], tree: Tree, cost: Cost) -> Part:
         """The same for queries whose tree is known."""
         load = load_of([q.window for _, q in queries], cost.technique)
-        return cls.priced(tuple((i, q.name) for i, q in queries), tree.edges, tree.edge_rate, load, cost)
+        return cls.priced(tuple((i, q.name) for i, q in queries), (tree.edges,), tree.edge_rate, load, cost)
 
     @classmethod
     def priced(
-        cls, queries: tuple[tuple[int, str], ...], edges: Edges, rate: Fraction, load: Load, cost: Cost
+        cls, queries: tuple[tuple[int, str], ...], pieces: tuple[Edges, ...], rate: Fraction, load: Load, cost: Cost
     ) -> Part:
         omega = cost.technique.omega(load, rate)
         floor = omega if cost.technique.floor is cost.technique.omega else cost.technique.floor(load, rate)
         near_rate, near_omega = float(rate), float(omega)
         near_floor = near_omega if floor is omega else float(floor)
-        return cls(queries[0][0], queries, edges, rate, load, omega, near_rate, near_rate * near_omega, near_floor)
+        return cls(queries[0][0], queries, pieces, rate, load, omega, near_rate, near_rate * near_omega, near_floor)
+
+    @property
+    def edges(self) -> Edges:
+        return union(self.pieces)
 
     def tree(self, cost: Cost) -> Tree:
         return Tree(tuple(n for _, n in self.queries), self.edges, self.rate, self.omega, cost.technique.name)
 
 
-def _of_one_slide(windows: Sequence[Window]) -> Edges:
-    """Classes of one slide are equal or have no edge in common."""
-    ends = dict.fromkeys((w.offset, w.length) for w in windows)
-    slide = windows[0].slide
-    shifts = {shift % slide for offset, length in ends for shift in (offset, offset + length)}
-    return Edges(tuple((slide, shift) for shift in sorted(shifts)))
+def union(pieces: Sequence[Edges]) -> Edges:
+    return pieces[0] if len(pieces) == 1 else Edges.of_classes(c for piece in pieces for c in piece.classes)
+
+
+def _load_of_one_slide(
+    slide: int, lengths: Sequence[int], queries: Sequence[tuple[int, ACQ]], technique: Technique
+) -> Load:
+    """What `load_of` gives, for a million queries: their windows are alike but for the length."""
+    if not technique.together:
+        return load_of([q.window for _, q in queries], technique)
+    return Load(Fraction(sum(lengths), slide), ((_seconds(max(lengths)), len(lengths)),), len(lengths))
+
+
+@lru_cache(maxsize=1 << 14)
+def _seconds(microseconds: int) -> Fraction:
+    return Fraction(microseconds, 1_000_000)
 
 
 def joint_load(left: Load, right: Load, technique: Technique) -> Load:
@@ -81,12 +99,13 @@ class Merge:
     gain: Fraction
     left: Part
     right: Part
+    pieces: tuple[Edges, ...]
     rate: Fraction
     load: Load
 
     def part(self, cost: Cost) -> Part:
         queries = tuple(sorted(self.left.queries + self.right.queries))
-        return Part.priced(queries, self.left.edges | self.right.edges, self.rate, self.load, cost)
+        return Part.priced(queries, self.pieces, self.rate, self.load, cost)
 
 
 def equal_edges(queries: Sequence[tuple[int, ACQ]], cost: Cost) -> list[Part]:
@@ -102,4 +121,4 @@ def equal_edges(queries: Sequence[tuple[int, ACQ]], cost: Cost) -> list[Part]:
             classes[key] = [positioned]
         else:
             members.append(positioned)
-    return [Part.of(members, cost) for members in classes.values()]
+    return [Part.of_class(*key, members, cost) for key, members in classes.items()]

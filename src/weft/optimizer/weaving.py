@@ -6,7 +6,7 @@ and of equal gains the pair that comes first in the workload wins.
 
     bundles of parts   each part alone; where there are too many, those of equal slides together
     rows of bounds     from the edges that two bundles have in common at most: exact for two windows, sums for trees
-    cells              the parts of two bundles, the cheapest first, only while their bound leads
+    cells              the parts of two bundles, the best first, only while their bound leads
     pairs              what still leads is counted
 """
 
@@ -22,13 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.model import ACQ
-from weft.optimizer.bounds import SLACK, Table, bundles, most_common_edges
+from weft.optimizer.bounds import SLACK, Members, Table, bundles
 from weft.optimizer.cost import Cost
 from weft.optimizer.edge_counting import Board, edge_rate
-from weft.optimizer.parts import Merge, Part, equal_edges, joint_load
+from weft.optimizer.parts import Merge, Part, equal_edges, joint_load, union
 
-AT_ONCE = 24
-"""Pairs of a row that are looked up together."""
+AT_ONCE = 32
+"""The best pairs of a row that are listed, and looked up, together."""
+
+PAIRS_AT_ONCE = 1 << 12
+"""Pairs of members of two bundles that are looked at together."""
 
 
 class Weaving:
@@ -47,12 +50,15 @@ class Weaving:
         self._serial = count()  # keeps heaps from comparing parts where a merged part stands in an old one's place
         self._evaluated: list[tuple[Fraction, int, int, int, Merge]] = []  # heap by negative gain
         self._waiting: list[tuple[float, int, Part, Part]] = []  # heap by negative bound
-        self._cells: list[tuple[float, int, int, int, int]] = []  # heap by negative bound: bundles, members
+        # Heap by negative bound: two bundles, and the bound of the pairs of members that were looked at already.
+        self._cells: list[tuple[float, int, int, float]] = []
+        self._members: dict[int, Members] = {}
         self._table = Table(bundles(self.parts.values(), cost.technique.additive))
         self._slot = {b.members[0].position: i for i, b in enumerate(self._table.bundles) if len(b.members) == 1}
         self._tops: list[tuple[float, int, int]] = []  # heap by negative bound: the best of a row, when it was made
+        self._lists: dict[int, tuple[list[tuple[float, int]], float]] = {}  # a row's best, ascending; the next best
         for row in range(len(self._table.bundles)):
-            self._push_row(row, self._bounds(row))
+            self._list_row(row)
 
     def best(self) -> Merge | None:
         """The merge with the greatest gain; None where there is none above the threshold."""
@@ -86,18 +92,31 @@ class Weaving:
         self.parts[new.position] = new
         slot = self._table.merge(new, merge.left, left, merge.right, right)
         self._slot[new.position] = slot
-        self._push_row(slot, self._bounds(slot))
+        self._members.pop(slot, None)
+        if right is not None:
+            self._lists.pop(right, None)
+        self._list_row(slot)
 
     def _alive(self, left: Part, right: Part) -> bool:
         return self.parts.get(left.position) is left and self.parts.get(right.position) is right
 
-    def _bounds(self, row: int) -> NDArray[np.float64]:
+    def _list_row(self, row: int) -> None:
+        """List the best of a row that are still to be looked at."""
         bounds = self._table.bounds(row, self._near_saving, self._cost.technique.additive)
         bounds[bounds <= self._above] = -inf
-        return bounds
+        rest = -inf
+        best = np.arange(len(bounds))
+        if len(bounds) > AT_ONCE:
+            best = np.argpartition(bounds, -AT_ONCE)[-AT_ONCE:]
+            rest = float(bounds[best].min())
+        best = best[bounds[best] > -inf]
+        found = sorted(zip(bounds[best].tolist(), best.tolist(), strict=True))
+        self._lists[row] = (found, rest)
+        self._push_row(row)
 
-    def _push_row(self, row: int, bounds: NDArray[np.float64]) -> None:
-        top = float(bounds.max())
+    def _push_row(self, row: int) -> None:
+        found, rest = self._lists[row]
+        top = found[-1][0] if found else rest
         if top > -inf:
             heappush(self._tops, (-top, row, int(self._table.made[row])))
 
@@ -105,60 +124,88 @@ class Weaving:
         """Take the best pair of bundles out of a row, and see what is in it."""
         if made != self._table.made[row]:
             return
-        bounds = self._bounds(row)
-        column = int(bounds.argmax())
-        if bounds[column] >= -top and self._board is not None and not self._table.known[row, column]:
-            self._look_up(self._board, row, bounds)
-            bounds = self._bounds(row)
-        elif bounds[column] >= -top:
+        found, _ = self._lists[row]
+        if not found:
+            self._list_row(row)
+            return
+        _, column = found[-1]
+        if not self._table.is_open(row, column):
+            found.pop()  # merged away since
+        elif self._board is not None and not self._table.is_known(row, column) and self._single(row, column):
+            self._look_up(self._board, row)
+        else:
+            found.pop()
             self._table.done[row].append(column)
-            bounds[column] = -inf
-            one, other = self._table.bundles[row], self._table.bundles[column]
-            if len(one.members) == len(other.members) == 1:
-                self._look_closer(one.members[0], other.members[0], self._table.least_rate(row, column))
+            if self._single(row, column):
+                one, other = self._table.bundles[row].members[0], self._table.bundles[column].members[0]
+                self._look_closer(one, other, self._table.least_rate(row, column))
             else:
-                self._push_cell(row, column, 0, int(row == column))
-        # Else somebody in it was merged away since, and the row waits under a lower bound.
-        self._push_row(row, bounds)
+                self._open_cell(row, column, inf)
+        self._push_row(row)
 
-    def _look_up(self, board: Board, row: int, bounds: NDArray[np.float64]) -> None:
-        """Common edges of this row with all that would lead before anything else does, and with the next best.
+    def _single(self, row: int, column: int) -> bool:
+        return len(self._table.bundles[row].members) == len(self._table.bundles[column].members) == 1
 
-        An operation on bits is cheaper than another look at the row.
-        """
-        others = [-heap[0][0] for heap in (self._tops, self._cells, self._waiting, self._evaluated) if heap]
-        reach = min(float(max(others, default=-inf)), float(bounds.max()))
-        unknown = np.where(self._table.known[row], -inf, bounds)
-        if len(unknown) > AT_ONCE:
-            reach = min(reach, float(np.partition(unknown, -AT_ONCE)[-AT_ONCE]))
-        leading = (unknown >= reach) & (unknown > -inf)
-        one = self._table.bundles[row].members
-        for column in np.flatnonzero(leading).tolist():
-            other = self._table.bundles[column].members
-            if len(one) == len(other) == 1:
-                self._table.know(row, column, board.common(one[0], other[0]))
-            else:
-                self._table.known[row, column] = True
+    def _look_up(self, board: Board, row: int) -> None:
+        """Common edges of this row with all that are listed: an operation on bits is cheaper than another look."""
+        found, rest = self._lists[row]
+        kept, unknown = [], []
+        for bound, column in found:
+            if self._table.is_open(row, column):
+                if self._table.is_known(row, column) or not self._single(row, column):
+                    kept.append((bound, column))
+                else:
+                    unknown.append(column)
+        bundles = self._table.bundles
+        parts = [bundles[column].members[0] for column in unknown]
+        for column, common in zip(unknown, board.common(bundles[row].members[0], parts), strict=True):
+            self._table.know(row, column, common)
+        bounds = self._table.bounds_known(row, unknown, self._near_saving, self._cost.technique.additive)
+        kept += [(bound, column) for bound, column in zip(bounds.tolist(), unknown, strict=True) if bound > self._above]
+        # What fell below those that are not listed waits with them.
+        self._lists[row] = (sorted(entry for entry in kept if entry[0] >= rest), rest)
 
-    def _push_cell(self, row: int, column: int, i: int, j: int) -> None:
-        one, other = self._table.bundles[row].members, self._table.bundles[column].members
-        if i < len(one) and j < len(other):
-            bound = self._bound(one[i], other[j], self._table.least_rate(row, column))
-            if bound > self._above:
-                heappush(self._cells, (-bound, row, column, i, j))
+    def _open_cell(self, row: int, column: int, below: float) -> None:
+        """Look at the best pairs of members of two bundles, or of one, whose bound is below what was looked at."""
+        one, other = self._columns(row), self._columns(column)
+        rate = self._table.least_rate(row, column)
+        bounds = self._pair_bounds(one, other, len(one.floors), 1, rate)[:, 0]
+        rows = int(np.count_nonzero(bounds > self._above))  # bounds fall along both bundles
+        columns = int(np.count_nonzero(self._pair_bounds(one, other, 1, len(other.floors), rate)[0] > self._above))
+        bounds = self._pair_bounds(one, other, rows, columns, rate)
+        bounds[(bounds >= below) | (bounds <= self._above)] = -inf
+        if row == column:
+            bounds[np.tril_indices(rows, 0, columns)] = -inf
+        left = np.flatnonzero(bounds > -inf)
+        if len(left) > PAIRS_AT_ONCE:
+            least = float(np.partition(bounds.ravel()[left], -PAIRS_AT_ONCE)[-PAIRS_AT_ONCE])
+            heappush(self._cells, (-least, row, column, least))
+            left = left[bounds.ravel()[left] >= least]
+        if not len(left):
+            return
+        common = one.common(other, rows, columns) * (1e6 * (1 + SLACK))
+        members, others = self._table.bundles[row].members, self._table.bundles[column].members
+        rates = (members[0].near_rate + others[0].near_rate) * (1 - SLACK) - common
+        rates = np.maximum(rates, max(members[0].near_rate, others[0].near_rate))
+        closer = self._pair_bounds(one, other, rows, columns, rates).ravel()[left]
+        for pair in left[closer > self._above].tolist():
+            left_part, right_part = members[pair // columns], others[pair % columns]
+            if self._alive(left_part, right_part):
+                self._look_closer(left_part, right_part, float(rates.flat[pair]))
 
-    def _open_cell(self, row: int, column: int, i: int, j: int) -> None:
-        """Bounds fall along both bundles: what follows a pair has one member in common with it."""
-        one, other = self._table.bundles[row].members[i], self._table.bundles[column].members[j]
-        self._push_cell(row, column, i, j + 1)
-        if row == column and j == i + 1:
-            self._push_cell(row, column, i + 1, j + 1)
-        elif row != column and j == 0:
-            self._push_cell(row, column, i + 1, 0)
-        if self._alive(one, other):
-            common = most_common_edges(one.edges.classes, other.edges.classes) * 1e6
-            rate = (one.near_rate + other.near_rate) * (1 - SLACK) - common
-            self._look_closer(one, other, max(rate, one.near_rate, other.near_rate))
+    def _columns(self, row: int) -> Members:
+        if row not in self._members:
+            self._members[row] = Members.of(self._table.bundles[row])
+        return self._members[row]
+
+    def _pair_bounds(
+        self, one: Members, other: Members, rows: int, columns: int, rate: float | NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """No less than the gain of each two of the first members; floors of bundles add up."""
+        before = self._near_saving + one.finals[:rows, None] + other.finals[None, :columns]
+        after = rate * (one.floors[:rows, None] + other.floors[None, :columns])
+        bounds: NDArray[np.float64] = before - after + SLACK * (before + after)
+        return bounds
 
     def _look_closer(self, one: Part, other: Part, rate: float) -> None:
         """Floors of rows are rough: what the technique knows of two loads may lower the bound."""
@@ -183,10 +230,16 @@ class Weaving:
 
     def _evaluate(self, left: Part, right: Part) -> Merge:
         self.counted += 1
-        rate = self._board.edge_rate(left, right) if self._board else edge_rate(left.edges | right.edges)
+        pieces = left.pieces + right.pieces
+        if self._board is not None:
+            rate = self._board.edge_rate(left, right)
+        else:
+            pieces = (union(pieces),)
+            rate = edge_rate(pieces[0])
         load = joint_load(left.load, right.load, self._cost.technique)
         before = left.rate * left.omega + right.rate * right.omega
-        return Merge(self._saving + before - rate * self._cost.technique.omega(load, rate), left, right, rate, load)
+        gain = self._saving + before - rate * self._cost.technique.omega(load, rate)
+        return Merge(gain, left, right, pieces, rate, load)
 
 
 def weave(queries: Sequence[tuple[int, ACQ]], saving: Fraction, cost: Cost) -> list[Part]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain
 
-from weft.model import Edges, WeftError, Window
+from weft.model import EdgeClass, WeftError
 from weft.plan.values import Plan
 
 
@@ -24,7 +25,7 @@ def check_plan(plan: Plan) -> None:
 
 
 def _queries(plan: Plan) -> Iterator[str]:
-    placed = Counter(name for tree in plan.trees for name in tree.queries)
+    placed = Counter(chain.from_iterable(tree.queries for tree in plan.trees))
     yield from (f"query {q.name} is in no tree" for q in plan.workload if q.name not in placed)
     yield from (f"query {name} is in {count} trees" for name, count in placed.items() if count > 1)
     yield from (f"a tree has {name}, which nobody asked for" for name in placed if name not in plan.workload.by_name)
@@ -41,23 +42,30 @@ def _feeds(plan: Plan) -> Iterator[str]:
 
 
 def _groupings(plan: Plan) -> Iterator[str]:
+    by_name = plan.workload.by_name
     for number, feed in enumerate(plan.feeds, 1):
-        queries = [plan.workload.by_name[name] for tree in feed.trees for name in plan.trees[tree].queries]
-        for query in queries:
-            if query.grouping != queries[0].grouping or query.keys != feed.keys:
-                yield f"query {query.name} is not grouped as feed {number} is"
+        first = by_name[plan.trees[feed.trees[0]].queries[0]]
+        source, event_time = first.source, first.event_time
+        for name in (name for tree in feed.trees for name in plan.trees[tree].queries):
+            query = by_name[name]
+            if query.keys != feed.keys or query.source != source or query.event_time != event_time:
+                yield f"query {name} is not grouped as feed {number} is"
 
 
 def _edges(plan: Plan) -> Iterator[str]:
     for number, tree in enumerate(plan.trees, 1):
-        classes, seen = set(tree.edges.classes), set[Window]()
+        classes, cut = set(tree.edges.classes), set[EdgeClass]()
+        slides = {slide for slide, _ in classes}
         for name in tree.queries:
             window = plan.workload.by_name[name].window
-            if window in seen or classes.issuperset(window.classes):
-                continue
-            seen.add(window)
-            if not tree.edges.contains(Edges.of([window])):
-                yield f"windows of {name} begin or end within a slice of tree {number}"
+            slide, begin = window.slide, window.offset % window.slide
+            for shift in (begin, (begin + window.length) % slide):
+                if (slide, shift) in classes or (slide, shift) in cut:
+                    continue
+                if not any(slide % s == 0 and (s, shift % s) in classes for s in slides):
+                    yield f"windows of {name} begin or end within a slice of tree {number}"
+                    break
+                cut.add((slide, shift))
     for number, feed in enumerate(plan.feeds, 1):
         for index in feed.trees:
             if feed.edges != plan.trees[index].edges and not feed.edges.contains(plan.trees[index].edges):

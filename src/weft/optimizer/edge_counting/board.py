@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from math import gcd, lcm
 
@@ -20,12 +20,17 @@ class Board:
     """Marks in units of the granule, the sparsest class that has every edge."""
 
     def __init__(self, of: Mapping[Hashable, Edges], granule: tuple[int, int], period: int) -> None:
+        import numpy as np
+
         self._unit, origin = granule
         self._period = period
-        self._marks = {
-            key: marks(((s // self._unit, (h - origin) // self._unit) for s, h in edges.classes), period)
-            for key, edges in of.items()
-        }
+        size = -(-period // 64) * 8
+        # A row of words for each union; a merged one takes the row of its first half.
+        self._marks = np.empty((len(of), size // 8), np.uint64)
+        self._row = {key: row for row, key in enumerate(of)}
+        for row, edges in enumerate(of.values()):
+            found = marks(((s // self._unit, (h - origin) // self._unit) for s, h in edges.classes), period)
+            self._marks[row] = np.frombuffer(found.to_bytes(size, "little"), np.uint64)
 
     @classmethod
     def of(cls, unions: Mapping[Hashable, Edges]) -> Board | None:
@@ -46,12 +51,20 @@ class Board:
 
     def edge_rate(self, left: Hashable, right: Hashable) -> Fraction:
         """Slices a second of the two as one."""
-        together = (self._marks[left] | self._marks[right]).bit_count()
+        import numpy as np
+
+        together = int(np.bitwise_count(self._marks[self._row[left]] | self._marks[self._row[right]]).sum())
         return Fraction(together * 1_000_000, self._period * self._unit)
 
-    def common(self, left: Hashable, right: Hashable) -> float:
-        """Edges a second that both have, as near as a float comes."""
-        return (self._marks[left] & self._marks[right]).bit_count() * 1e6 / (self._period * self._unit)
+    def common(self, one: Hashable, others: Sequence[Hashable]) -> list[float]:
+        """Edges a second that it has in common with each of the others, as near as a float comes."""
+        import numpy as np
+
+        both = self._marks[[self._row[other] for other in others]] & self._marks[self._row[one]]
+        found: list[int] = np.bitwise_count(both).sum(axis=1, dtype=np.int64).tolist()
+        return [marked * 1e6 / (self._period * self._unit) for marked in found]
 
     def merge(self, new: Hashable, left: Hashable, right: Hashable) -> None:
-        self._marks[new] = self._marks.pop(left) | self._marks.pop(right)
+        row = self._row.pop(left)
+        self._marks[row] |= self._marks[self._row.pop(right)]
+        self._row[new] = row

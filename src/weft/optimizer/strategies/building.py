@@ -29,7 +29,11 @@ def groupings(workload: Workload) -> list[list[Positioned]]:
     """Only queries of one grouping can share a tree; groupings in the order of their first query."""
     found: dict[tuple[str, str, tuple[str, ...]], list[Positioned]] = {}
     for position, query in enumerate(workload):
-        found.setdefault(query.grouping, []).append((position, query))
+        grouping = (query.source, query.event_time, query.keys)
+        group = found.get(grouping)
+        if group is None:
+            group = found[grouping] = []
+        group.append((position, query))
     return list(found.values())
 
 
