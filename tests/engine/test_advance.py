@@ -25,7 +25,7 @@ from weft.engine import (
 )
 from weft.engine.project import Typed
 from weft.engine.ranges import SumOverflow
-from weft.kernels import TECHNIQUES
+from weft.kernels import OPERATORS, TECHNIQUES, accepts
 from weft.model import Edges, Window
 
 TIME = pa.timestamp("us", "UTC")
@@ -52,6 +52,7 @@ def layout(
     queries = [[query(f"sum{i}", w, total, value), query(f"max{i}", w, most, value)] for i, w in enumerate(windows)]
     parts = [[q for pair in queries for q in pair]] if trees == 1 else queries
     composite = Edges.of(windows)
+    serving = {o: technique for o in OPERATORS if accepts(technique, o)}
     return Layout(
         feeds=(
             FeedLayout(
@@ -64,7 +65,7 @@ def layout(
                 (("c0",), ("c1",), ("c2",)),
                 tuple(
                     TreeLayout(
-                        n, BY_KEY, Edges.of(q.window for q in part), COMPONENTS, {None: None}, 0, tuple(part), technique
+                        n, BY_KEY, Edges.of(q.window for q in part), COMPONENTS, {None: None}, 0, tuple(part), serving
                     )
                     for n, part in enumerate(parts)
                 ),

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.strategies import sampled_from
 
 from compare import allowances, assert_same_rows, spark_answers
 from weft.spark import Job, Run, weave
@@ -61,22 +62,23 @@ def stream(spark: Any, folder: Path, case: Case) -> Any:
     return spark.readStream.schema(case.schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def start(spark: Any, folder: Path, case: Case, delay: int) -> Run:
-    job = weave(stream(spark, folder / "rows", case), texts(case), event_time="ts", watermark=f"{delay} microseconds")
+def start(spark: Any, folder: Path, case: Case, delay: int, technique: str = "auto") -> Run:
+    rows, watermark = stream(spark, folder / "rows", case), f"{delay} microseconds"
+    job = weave(rows, texts(case), event_time="ts", watermark=watermark, technique=technique)
     run = job.start(sink="memory", checkpoint=folder / "state", available_now=True)
     assert run.wait(600)
     return run
 
 
 @settings(ONE_SESSION, max_examples=6)
-@given(case=cases(max_queries=12), delay=DELAYS)
+@given(case=cases(max_queries=12), delay=DELAYS, technique=sampled_from(["auto", "daba", "slick_deque_non_inv"]))
 def test_batches_with_late_rows_give_the_rows_and_the_drops_of_plain_loops(
-    spark: Any, case: Case, delay: int
+    spark: Any, case: Case, delay: int, technique: str
 ) -> None:
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_files(folder / "rows", case.tables)
-        run = start(spark, folder, case, delay)
+        run = start(spark, folder, case, delay, technique)
         before_drain = run.answers()
         late = run.metrics()["late_by_query"]
         run.drain()

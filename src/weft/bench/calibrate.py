@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.bench.benchmark import Say
+from weft.kernels import OWN, accepts, technique
+from weft.optimizer.serving import CANDIDATES, Speed, Speeds
 from weft.optimizer.weights import Weights
 
 if TYPE_CHECKING:
@@ -140,13 +142,67 @@ def _stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Sample]:
 
 def _operation_seconds(partials: int = 2_000_000) -> float:
     """Tables for windows over a column combine twice a partial, one core at a time."""
-    from weft.kernels import BLOCKS
-
+    made = technique("blocks", "float_sum")
     values: Any = np.random.default_rng(1).random(partials)
-    BLOCKS["float_sum"].build(values[:100], 100)
-    times = []
-    for _ in range(5):
+    made.build(values[:100], 100)
+    return _best(lambda: made.build(values, 100)) / (2 * partials)
+
+
+OPERATORS = ("int_sum", "float_sum", "argmax_last", "max", "moments_2", "comoments")
+"""The others take as long as one of these (`STAND_INS`)."""
+SHAPES = ((1, 1), (4, 1), (16, 1), (64, 1), (1024, 1), (64, 16), (1024, 256))
+"""Partials of a window, and of a slide."""
+MOST_COMBINED = 20_000_000
+"""Where each window is combined anew, longer ones are not waited for."""
+
+
+def measure_speeds(say: Say, partials: int = 300_000) -> Speeds:
+    """What each technique takes over a column, for each operator that it serves; with memory as workers have it."""
+    from weft.spark.memory import keep_freed_memory
+
+    keep_freed_memory()
+    speeds: dict[str, dict[str, Speed]] = {}
+    for operator in OPERATORS:
+        say(f"techniques for {operator}")
+        names = [name for name in CANDIDATES if accepts(name, operator)]
+        speeds[operator] = {name: _speed(name, operator, partials) for name in names}
+    return speeds
+
+
+def _speed(name: str, operator: str, partials: int) -> Speed:
+    made, values = technique(name, operator), _column(operator, partials)
+    terms = ("answer",) if name in OWN else ("combined", "answer") if name == "panes" else ("passed", "answer")
+    counts, taken, builds = [], [], []
+    for window, slide in SHAPES:
+        hi = np.arange(window, partials + 1, slide, dtype=np.int64)
+        lo = hi - window
+        if name == "panes" and len(hi) * window > MOST_COMBINED:
+            continue
+        out = np.empty((len(hi), *values.shape[1:]), values.dtype)
+        tables = made.build(values, window)
+        made.answer(tables, lo[:10], hi[:10], out)  # compiles
+        builds.append(_best(lambda window=window: made.build(values, window)))  # type: ignore[misc]
+        taken.append(_best(lambda t=tables, lo=lo, hi=hi, out=out: made.answer(t, lo, hi, out)))  # type: ignore[misc]
+        asked = {"passed": partials, "combined": len(hi) * window, "answer": len(hi)}
+        counts.append([float(asked[term]) for term in terms])
+    found = {term: 1e9 * seconds for term, seconds in zip(terms, _least_squares(counts, taken), strict=True)}
+    return Speed(build=1e9 * float(np.median(builds)) / partials, **found)
+
+
+def _column(operator: str, partials: int) -> Any:
+    random = np.random.default_rng(1)
+    if operator in ("int_sum", "argmax_last", "max"):
+        return random.integers(0, 1 << 40, partials)
+    if operator == "float_sum":
+        return random.random(partials)
+    return np.ascontiguousarray(1 + random.random((partials, {"moments_2": 3, "comoments": 6}[operator])))
+
+
+def _best(call: Callable[[], object], times: int = 5) -> float:
+    """Seconds, the least of some runs: what else the machine does only adds."""
+    found = []
+    for _ in range(times):
         begun = time.perf_counter()
-        BLOCKS["float_sum"].build(values, 100)
-        times.append(time.perf_counter() - begun)
-    return min(times) / (2 * partials)
+        call()
+        found.append(time.perf_counter() - begun)
+    return min(found)

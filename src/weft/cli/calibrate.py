@@ -11,7 +11,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from weft.optimizer.serving import Speeds, save_speeds, speeds_file
 from weft.optimizer.weights import Weights, save_weights, weights_file
+from weft.plan import text
 
 MEANING = {
     "batch": "a micro-batch, whatever it holds",
@@ -30,27 +32,51 @@ def calibrate(
 ) -> None:
     """Measure this machine, about two minutes; `weft plan` then says how busy it will be. Run it on a quiet machine."""
     from weft.bench.calibrate import calibrate as measure
+    from weft.bench.calibrate import measure_speeds
     from weft.bench.machine import load
     from weft.spark import local_session
 
     screen = Console(stderr=True)
     busy = load()
     with screen.status("starting Spark") as status:
-        weights, off = measure(local_session(), lambda text: status.update(f"measuring: {text}"))
+
+        def say(what: str) -> None:
+            status.update(f"measuring: {what}")
+
+        weights, off = measure(local_session(), say)
+        speeds = measure_speeds(say)
     path = file or weights_file()
     save_weights(weights, path)
+    save_speeds(speeds, speeds_file(path))
     if as_json:
-        print(json.dumps({"weights": asdict(weights), "mean_error": off, "load": busy, "file": str(path)}, indent=2))
+        techniques = {o: {name: asdict(speed) for name, speed in of.items()} for o, of in speeds.items()}
+        found = {"weights": asdict(weights), "mean_error": off, "nanoseconds": techniques}
+        print(json.dumps({**found, "load": busy, "file": str(path)}, indent=2))
         return
     table = Table("", "takes", "that is")
     for field in fields(Weights):
         table.add_row(field.name, _readable(getattr(weights, field.name)), MEANING[field.name])
     console = Console()
     console.print(table)
+    console.print(_fastest(speeds))
     console.print(
         f"Off by {off['native']:.0%} for the native job and {off['final']:.0%} for the final one, on average over the "
         f"batches measured.\nWritten to {path}; `weft plan` uses it from now on."
     )
+
+
+def _fastest(speeds: Speeds) -> Table:
+    """Nanoseconds, with the least of a row in bold."""
+    names = list(dict.fromkeys(name for of in speeds.values() for name in of))
+    table = Table("ns an answer, a slide of one slice", *names)
+    for operator, of in speeds.items():
+        for slices in (4, 1024):
+            one = {name: s.build + s.passed + s.answer + slices * s.combined for name, s in of.items()}
+            cells = [f"{one[name]:.2g}" if name in one else "" for name in names]
+            least = names.index(min(one, key=lambda name: one[name]))
+            cells[least] = f"[bold]{cells[least]}[/bold]"
+            table.add_row(f"{text.operator(operator)}, {slices} slices a window", *cells)
+    return table
 
 
 def _readable(seconds: float) -> str:

@@ -14,6 +14,7 @@ from weft.cli.queries import EventTime, QueryFile, Strategy, read_queries
 from weft.model import WeftError
 from weft.optimizer import optimize
 from weft.optimizer.estimate import estimate
+from weft.optimizer.serving import known_latency, load_speeds, serve
 from weft.optimizer.weights import load_weights
 from weft.plan import explain, to_html, to_json
 
@@ -43,7 +44,10 @@ def plan(
         Fraction, typer.Option(parser=parse_rate, metavar="NUMBER", help="Rows a second that the stream brings.")
     ] = Fraction(10_000),
     strategy: Strategy = "tri_weave",
-    technique: Annotated[str, typer.Option(metavar="NAME", help="How windows are built from slices.")] = "blocks",
+    technique: Annotated[str, typer.Option(metavar="NAME", help="How windows are built from slices.")] = "auto",
+    latency: Annotated[
+        str, typer.Option(metavar="batch|bounded", help="Whether any slide may take long, or none.")
+    ] = "batch",
     event_time: EventTime = "ts",
     groups: Annotated[
         int, typer.Option(min=1, metavar="N", help="Groups that have rows in a slice, for the estimate in seconds.")
@@ -56,6 +60,7 @@ def plan(
 ) -> None:
     """Show which queries would share work, and what that costs."""
     woven = optimize(read_queries(file, event_time), rate=rate, strategy=strategy, technique=technique)
+    woven = serve(woven, load_speeds(), latency=known_latency(latency), batch_seconds=batch)
     weights = load_weights()
     if weights is not None:
         woven = replace(woven, seconds=estimate(woven, weights, groups=groups, batch_seconds=batch).seconds)

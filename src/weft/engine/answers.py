@@ -16,7 +16,7 @@ from weft.engine.layout import CallLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.lower import lower
 from weft.engine.partials import Partials
 from weft.engine.project import Columns, Typed, evaluate
-from weft.engine.ranges import Longs, Ranges
+from weft.engine.ranges import Longs, Ranges, Serving
 from weft.kernels import count_windows, fill_windows
 from weft.model import Window
 
@@ -66,11 +66,11 @@ class View:
     """The partials that pass one filter, with what was prepared of them."""
 
     def __init__(
-        self, partials: Partials, components: Sequence[Component], technique: str, group_count: int
+        self, partials: Partials, components: Sequence[Component], serving: Serving, group_count: int
     ) -> None:
         self._partials = partials
         self._place = {component: i for i, component in enumerate(components)}
-        self._technique = technique
+        self._serving = serving
         self._group_count = group_count
         self._ranges: dict[Component, Ranges] = {}
         self._due: dict[tuple[Window, int | None], Due | None] = {}
@@ -88,13 +88,13 @@ class View:
         present = [(t, kept[t.number]) for t in sources if t.number in kept and len(kept[t.number])]
         if all(t is tree for t, _ in present):
             found = [_passing(partials, filter_, t) for t, partials in present]
-            return cls(found[0] if found else Partials.none(), tree.components, tree.technique, group_count)
+            return cls(found[0] if found else Partials.none(), tree.components, tree.serving, group_count)
         shared = [c for c in tree.components if all(c in t.components for t in sources)]
         whole = Partials.none()
         for t, partials in present:
             mine = _passing(partials, filter_, t).keep([t.components.index(c) for c in shared])
             whole = whole.merge(replace(mine, words=()), group_count)
-        return cls(whole, shared, tree.technique, group_count)
+        return cls(whole, shared, tree.serving, group_count)
 
     @cached_property
     def _offsets(self) -> Longs:
@@ -139,7 +139,7 @@ class View:
         if component not in due.combined:
             if component not in self._ranges:
                 columns = self._partials.columns[self._place[component]]
-                self._ranges[component] = Ranges.of(component.kind, columns, self._technique)
+                self._ranges[component] = Ranges.of(component.kind, columns, self._serving)
             due.combined[component] = self._ranges[component].combine(due.lo, due.hi)
         return due.combined[component]
 

@@ -68,8 +68,8 @@ class TreeLayout:
     words: int
     """How many words of bits a partial carries."""
     queries: tuple[QueryLayout, ...]
-    technique: str = "blocks"
-    """How windows are built from slices."""
+    serving: Mapping[str, str] = field(default_factory=dict)
+    """The technique that builds windows from slices, by operator."""
     since: int | None = None
     """Rows before it may lie in trees of former plans; None: it has seen all."""
 

@@ -6,6 +6,7 @@ What comes out is a partial again, so the same code folds slices into coarser sl
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -16,12 +17,28 @@ import pyarrow.compute as pc
 
 from weft.aggregates import USERS
 from weft.engine.project.decimals import from_limb_sums, limbs
-from weft.kernels import NO_VALUE, Technique, plain, prefix_answers, prefix_sums, serving
+from weft.kernels import (
+    NO_VALUE,
+    Technique,
+    fallback,
+    float_keys,
+    key_floats,
+    plain,
+    prefix_answers,
+    prefix_sums,
+    technique,
+)
 from weft.kernels.techniques.user import user_blocks
 from weft.model import WeftError
 
 Longs = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+Serving = Mapping[str, str]
+"""The technique for each operator; those that are not named have one of weft's own."""
+
+
+NOTHING_CHOSEN: Serving = {}
 
 
 class SumOverflow(WeftError):
@@ -29,28 +46,26 @@ class SumOverflow(WeftError):
 
 
 class Ranges(ABC):
-    """`columns` are the partials of one component, in the order of group and slice; `technique` combines them.
+    """`columns` are the partials of one component, in the order of group and slice."""
 
-    A technique that asks more than the component's operator can do, such as an inverse for a maximum, gives way to
-    `blocks`, which serves every one of them.
-    """
-
-    def __init__(self, columns: tuple[pa.Array, ...], technique: str) -> None:
+    def __init__(self, columns: tuple[pa.Array, ...], serving: Serving) -> None:
         self.columns = columns
-        self.technique = technique
+        self.serving = serving
 
     @staticmethod
-    def of(kind: str, columns: tuple[pa.Array, ...], technique: str = "blocks") -> Ranges:
+    def of(kind: str, columns: tuple[pa.Array, ...], serving: Serving = NOTHING_CHOSEN) -> Ranges:
         if kind in ("rows", "count"):
-            return Sums(columns, technique)
+            return Sums(columns, serving)
         if kind == "sum":
             type_ = columns[0].type
             if pa.types.is_decimal(type_):
-                return DecimalSums(columns, technique)
-            return (FloatSums if pa.types.is_floating(type_) else Sums)(columns, technique)
+                return DecimalSums(columns, serving)
+            return (FloatSums if pa.types.is_floating(type_) else Sums)(columns, serving)
+        if kind in ("max", "min") and _is_number(columns[0].type):
+            return Extremes(columns, serving, greatest=kind == "max")
         if kind in ("max", "max_by", "min", "min_by"):
-            return Choices(columns, technique, greatest=kind.startswith("max"))
-        return (Bits if kind.startswith("bit_") else Rows)(columns, technique, kind)
+            return Choices(columns, serving, greatest=kind.startswith("max"))
+        return (Bits if kind.startswith("bit_") else Rows)(columns, serving, kind)
 
     @abstractmethod
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
@@ -65,6 +80,9 @@ class Ranges(ABC):
             return None
         empty: Mask = _sums(self._valid_prefix, lo, hi) == 0
         return empty
+
+    def tabled(self, operator: str, values: Any) -> Tabled:
+        return Tabled(technique(self.serving.get(operator) or fallback(operator), operator), values)
 
     @cached_property
     def _valid_prefix(self) -> Longs | None:
@@ -88,37 +106,25 @@ class Tabled:
         return out
 
 
-def _tabled(technique: str, operator: str, values: Any) -> Tabled:
-    return Tabled(serving(technique, operator), values)
-
-
 class Sums(Ranges):
-    """Integers, and durations as integers: removing is exact, and a subtraction of two prefix sums the quickest way."""
+    """Integers, and durations as integers: removing is exact."""
 
     @cached_property
     def _values(self) -> Longs:
         return _numpy(_plain(self.columns[0])).astype(np.int64, copy=False)  # type: ignore[no-any-return]
 
     @cached_property
-    def _prefix(self) -> Longs:
-        prefix: Longs = prefix_sums(self._values)
-        return prefix
-
-    @cached_property
     def _table(self) -> Tabled:
-        return _tabled(self.technique, "int_sum", self._values)
+        return self.tabled("int_sum", self._values)
 
     @cached_property
     def _may_overflow(self) -> bool:
         return float(np.abs(self._values.astype(np.float64)).sum()) >= 2.0**62
 
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
-        if self.technique == "blocks":
-            total = _sums(self._prefix, lo, hi)
-        else:
-            total = self._table.answer(lo, hi, np.empty(len(lo), np.int64))
+        total = self._table.answer(lo, hi, np.empty(len(lo), np.int64))
         if self._may_overflow:
-            floats = FloatSums((pa.array(self._values.astype(np.float64)),), "blocks").combine(lo, hi)[0]
+            floats = FloatSums((pa.array(self._values.astype(np.float64)),), NOTHING_CHOSEN).combine(lo, hi)[0]
             if (np.abs(_numpy(floats) - total) > 2.0**60).any():
                 raise SumOverflow(
                     "a sum of integers leaves the range of its type; "
@@ -132,7 +138,7 @@ class FloatSums(Ranges):
 
     @cached_property
     def _table(self) -> Tabled:
-        return _tabled(self.technique, "float_sum", _numpy(_plain(self.columns[0])))
+        return self.tabled("float_sum", _numpy(_plain(self.columns[0])))
 
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
         out = self._table.answer(lo, hi, np.empty(len(lo), np.float64))
@@ -158,18 +164,52 @@ class DecimalSums(Ranges):
         return (total,)
 
 
+class Extremes(Ranges):
+    """The greatest or least of numbers and times: an integer each, and back again."""
+
+    def __init__(self, columns: tuple[pa.Array, ...], serving: Serving, *, greatest: bool) -> None:
+        super().__init__(columns, serving)
+        self._turned = not greatest
+
+    @cached_property
+    def _table(self) -> Tabled:
+        column = self.columns[0]
+        values = _numpy(_plain(column))
+        if pa.types.is_floating(column.type):
+            keys = float_keys(values.astype(np.float64, copy=False), self._turned)
+        else:
+            keys = ~values.astype(np.int64) if self._turned else values.astype(np.int64, copy=False)
+        if column.null_count:
+            keys = np.where(_numpy(column.is_null()), NO_VALUE, keys)  # below all: loses, or ties with its equal
+        return self.tabled("max", keys)
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        type_ = self.columns[0].type
+        keys = self._table.answer(lo, hi, np.empty(len(lo), np.int64))
+        if pa.types.is_floating(type_):
+            return (pa.array(key_floats(keys, self._turned), mask=self.null(lo, hi)).cast(type_),)
+        values = ~keys if self._turned else keys
+        null = self.null(lo, hi)
+        if null is not None:
+            values = np.where(null, 0, values)  # what stands where nothing is need not fit the type
+        whole = pa.array(values, mask=null)
+        if pa.types.is_boolean(type_) or pa.types.is_integer(type_):
+            return (whole.cast(type_),)
+        return (whole.cast(_integers_behind(type_)).view(type_),)
+
+
 class Choices(Ranges):
     """The selective family: the ordering decides, and every column follows the winner's place."""
 
-    def __init__(self, columns: tuple[pa.Array, ...], technique: str, *, greatest: bool) -> None:
-        super().__init__(columns, technique)
+    def __init__(self, columns: tuple[pa.Array, ...], serving: Serving, *, greatest: bool) -> None:
+        super().__init__(columns, serving)
         self._greatest = greatest
 
     @cached_property
     def _table(self) -> Tabled:
         # Ties go to the earlier partial for `min_by` and to the later for `max_by`: first and last in time.
         keys = order_keys(self.columns[0], greatest=self._greatest)
-        return _tabled(self.technique, "argmax_last" if self._greatest else "argmax_first", keys)
+        return self.tabled("argmax_last" if self._greatest else "argmax_first", keys)
 
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
         winners = self._table.answer(lo, hi, np.empty(len(lo), np.int64))
@@ -178,15 +218,15 @@ class Choices(Ranges):
 
 
 class Bits(Ranges):
-    def __init__(self, columns: tuple[pa.Array, ...], technique: str, kind: str) -> None:
-        super().__init__(columns, technique)
+    def __init__(self, columns: tuple[pa.Array, ...], serving: Serving, kind: str) -> None:
+        super().__init__(columns, serving)
         self._kind = kind
 
     @cached_property
     def _table(self) -> Tabled:
         identity = -1 if self._kind == "bit_and" else 0
         values = _numpy(pc.fill_null(self.columns[0].cast(pa.int64()), identity))
-        return _tabled(self.technique, self._kind, values)
+        return self.tabled(self._kind, values)
 
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
         out = self._table.answer(lo, hi, np.empty(len(lo), np.int64))
@@ -196,8 +236,8 @@ class Bits(Ranges):
 class Rows(Ranges):
     """Several numbers that combine together, never NULL: moments and comoments, and what users define."""
 
-    def __init__(self, columns: tuple[pa.Array, ...], technique: str, kind: str) -> None:
-        super().__init__(columns, technique)
+    def __init__(self, columns: tuple[pa.Array, ...], serving: Serving, kind: str) -> None:
+        super().__init__(columns, serving)
         self._kind = kind
 
     @cached_property
@@ -205,7 +245,7 @@ class Rows(Ranges):
         rows = np.ascontiguousarray(np.column_stack([_numpy(c) for c in self.columns]))
         if self._kind in USERS:
             return Tabled(user_blocks(USERS[self._kind]), rows)
-        return _tabled(self.technique, self._kind, rows)
+        return self.tabled(self._kind, rows)
 
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
         out = self._table.answer(lo, hi, np.empty((len(lo), len(self.columns)), np.float64))
@@ -269,10 +309,20 @@ def _ranks(column: pa.Array) -> Longs:
     return _numpy(pc.rank(column, tiebreaker="dense")).astype(np.int64)  # type: ignore[no-any-return]
 
 
+def _is_number(type_: pa.DataType) -> bool:
+    """Numbers and times that an int64 holds in their order."""
+    exact = pa.types.is_integer(type_) or pa.types.is_boolean(type_) or pa.types.is_temporal(type_)
+    return bool(pa.types.is_floating(type_) or exact)
+
+
+def _integers_behind(type_: pa.DataType) -> pa.DataType:
+    return pa.int32() if type_.bit_width == 32 else pa.int64()
+
+
 def _plain(column: pa.Array) -> pa.Array:
     """Numbers without NULLs, temporal values as the integers behind them."""
     if pa.types.is_temporal(column.type):
-        column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+        column = column.view(_integers_behind(column.type))
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     return pc.fill_null(column, 0) if column.null_count else column

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from weft.kernels.order import floor_edges, group_offsets, merge_order, sort_order
+from weft.kernels.order import float_keys, floor_edges, group_offsets, key_floats, merge_order, sort_order
 from weft.kernels.techniques.blocks import BLOCKS
 from weft.kernels.techniques.combine import NO_VALUE, OPERATORS, Operator
 from weft.kernels.techniques.panes import PANES
 from weft.kernels.techniques.prefix import prefix_answers, prefix_sums
-from weft.kernels.techniques.registry import TECHNIQUES, ImpossiblePair, Recipe, serving, technique
+from weft.kernels.techniques.registry import OWN, TECHNIQUES, ImpossiblePair, Recipe, accepts, fallback, technique
 from weft.kernels.techniques.technique import State, Steps, Tables, Technique, compiled
 from weft.kernels.windows import count_windows, fill_windows
 
@@ -35,6 +35,7 @@ __all__ = [
     "BLOCKS",
     "NO_VALUE",
     "OPERATORS",
+    "OWN",
     "PANES",
     "TECHNIQUES",
     "ImpossiblePair",
@@ -44,16 +45,19 @@ __all__ = [
     "Steps",
     "Tables",
     "Technique",
+    "accepts",
     "compiled",
     "count_windows",
+    "fallback",
     "fill_windows",
+    "float_keys",
     "floor_edges",
     "group_offsets",
+    "key_floats",
     "merge_order",
     "plain",
     "prefix_answers",
     "prefix_sums",
-    "serving",
     "sort_order",
     "technique",
 ]

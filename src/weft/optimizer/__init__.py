@@ -57,7 +57,7 @@ def optimize(
     workload: Iterable[ACQ],
     rate: Rate = DEFAULT_RATE,
     strategy: str = "tri_weave",
-    technique: str = "blocks",
+    technique: str = "auto",
 ) -> Plan:
     """Plan the queries for a stream of `rate` rows a second."""
     workload = workload if isinstance(workload, Workload) else Workload(workload)

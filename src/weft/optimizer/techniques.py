@@ -90,6 +90,20 @@ def _flat_fit(load: Load, edge_rate: Fraction) -> Fraction:
     return Fraction(3 * load.windows)
 
 
+def _panes_inv(load: Load, edge_rate: Fraction) -> Fraction:
+    """A running aggregate for each window: one in, one out."""
+    return Fraction(2 * load.windows)
+
+
+def _two_stacks(load: Load, edge_rate: Fraction) -> Fraction:
+    """Stacks for each window. Table 11 has neither these nor DABA: the operations a slide are table 4's."""
+    return Fraction(3 * load.windows)
+
+
+def _daba(load: Load, edge_rate: Fraction) -> Fraction:
+    return Fraction(5 * load.windows)
+
+
 def _slick_deque_inv(load: Load, edge_rate: Fraction) -> Fraction:
     """A running aggregate for each different number of partials, and numbers differ where ranges do."""
     return Fraction(2 * len(load.ranges))
@@ -137,8 +151,14 @@ TECHNIQUES: Mapping[str, Technique] = {
     t.name: t
     for t in (
         Technique("blocks", _blocks, _blocks, _longer, together=True),
+        # Costs what `blocks` does: it serves everything, and another is chosen only where that is faster.
+        Technique("auto", _blocks, _blocks, _longer, together=True),
         Technique("panes", _panes, _panes, _sum, additive=True, together=True, ranged=False),
+        Technique("panes_inv", _panes_inv, _panes_inv, _sum, additive=True, together=True, ranged=False),
         Technique("flat_fat", _flat_fat, _flat_fat_floor, _sum, additive=True),
+        Technique("b_int", _flat_fat, _flat_fat_floor, _sum, additive=True),
+        Technique("two_stacks", _two_stacks, _two_stacks, _sum, additive=True, together=True, ranged=False),
+        Technique("daba", _daba, _daba, _sum, additive=True, together=True, ranged=False),
         Technique("flat_fit", _flat_fit, _flat_fit, _sum, additive=True, together=True, ranged=False),
         Technique("slick_deque_inv", _slick_deque_inv, _slick_deque_inv, _different_ranges),
         Technique("slick_deque_non_inv", _slick_deque_non_inv, _slick_deque_non_inv, _longer_and_windows_of_the_other),

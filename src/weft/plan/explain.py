@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
@@ -35,6 +36,7 @@ def explain(plan: Plan, limit: int | None = None) -> str:
             rows = "" if together else f"   rows {text.amount(plan.rate)}"
             final = f"final {text.amount(tree.final_cost)}   {tree.technique}"
             lines.append(f"  tree {number + 1}  {_rate(tree.edge_rate)}{rows}   {final}")
+            lines += _serving(plan, tree)
             lines += _queries(plan, tree, costs, limit)
     if plan.refused is not None:
         more = plan.refused.cost - plan.cost
@@ -65,6 +67,20 @@ def _trees(numbers: Sequence[int]) -> str:
 
 def _rate(edge_rate: Fraction) -> str:
     return f"{float(edge_rate):,.3f} slices/s"
+
+
+def _serving(plan: Plan, tree: Tree) -> list[str]:
+    """A line for each operator: who serves it, and by how much it is the fastest."""
+    by = "measured here" if plan.calibrated else "by weft's default speeds"
+    lines = []
+    for served in tree.serving:
+        why = ""
+        if served.nanoseconds is not None:
+            why = f"   {served.nanoseconds:,.3g} ns a group and second"
+        if served.next_nanoseconds is not None:
+            why += f", {served.next_best} {served.next_nanoseconds:,.3g} ({by})"
+        lines.append(f"    {text.operator(served.operator)} by {served.technique}{why}")
+    return lines
 
 
 def _queries(plan: Plan, tree: Tree, costs: dict[str, Fraction], limit: int | None) -> list[str]:
@@ -101,6 +117,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "strategy": plan.strategy,
         "technique": plan.technique,
         "seconds": plan.seconds,
+        "calibrated": plan.calibrated,
         **_exact("rate", plan.rate),
         **_exact("cost", plan.cost),
         **_exact("unshared", plan.unshared),
@@ -134,6 +151,7 @@ def _tree(plan: Plan, number: int, tree: Tree, costs: dict[str, Fraction]) -> di
     return {
         "tree": number,
         "technique": tree.technique,
+        "serving": [asdict(served) for served in tree.serving],
         "edges": [list(edge_class) for edge_class in tree.edges.classes],
         **_exact("edge_rate", tree.edge_rate),
         **_exact("omega", tree.omega),

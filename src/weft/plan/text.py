@@ -79,6 +79,28 @@ def guarantee(plan: Plan) -> list[tuple[str, str]]:
     return [("guarantee", "optimal: no plan saves more" if best else promise), ("theorem 1", theorem)]
 
 
+OPERATORS = {
+    "int_sum": "counts and sums of integers",
+    "float_sum": "sums of floats",
+    "max": "max and min of numbers",
+    "argmax_last": "max of texts, max_by, last",
+    "argmax_first": "min of texts, min_by, first",
+    "moments_2": "variance",
+    "moments_3": "skewness",
+    "moments_4": "kurtosis",
+    "comoments": "covariance",
+}
+
+
+def operator(name: str) -> str:
+    """What users call by it.
+
+    >>> operator("int_sum"), operator("bit_or")
+    ('counts and sums of integers', 'bit_or')
+    """
+    return OPERATORS.get(name, name)
+
+
 def call(aggregate: Call) -> str:
     """
     >>> call(Call("sum", ("price",), condition="volume > 3"))

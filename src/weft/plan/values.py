@@ -9,6 +9,18 @@ from weft.model import Edges, Workload
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """The technique for one operator of a tree, and what it takes: nanoseconds for a group and a second of stream."""
+
+    operator: str
+    technique: str
+    nanoseconds: float | None = None
+    """None: it was asked for, not chosen."""
+    next_best: str | None = None
+    next_nanoseconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Tree:
     """Queries that share one slicing."""
 
@@ -19,6 +31,8 @@ class Tree:
     omega: Fraction
     """Final operations a slice."""
     technique: str
+    serving: tuple[Served, ...] = ()
+    """Empty until the plan is to run."""
 
     @property
     def final_cost(self) -> Fraction:
@@ -90,3 +104,5 @@ class Plan:
     guarantee: Guarantee | None = None
     seconds: float | None = None
     """Calibrated seconds of work a second of stream; None where the machine was not measured."""
+    calibrated: bool = False
+    """Techniques were chosen by speeds measured on this machine."""

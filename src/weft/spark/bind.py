@@ -198,7 +198,8 @@ class _Binder:
         tree = self._plan.trees[number]
         queries = tuple(self._query(self._plan.workload.by_name[name], types) for name in tree.queries)
         used = tuple(dict.fromkeys(c for q in queries for call in q.calls for c in call.components))
-        return TreeLayout(number, grouping, tree.edges, used, filters, words, queries, tree.technique)
+        serving = {served.operator: served.technique for served in tree.serving}
+        return TreeLayout(number, grouping, tree.edges, used, filters, words, queries, serving)
 
     def _query(self, acq: ACQ, types: Mapping[str, str]) -> QueryLayout:
         shape = _shape(acq)

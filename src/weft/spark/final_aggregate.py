@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from weft.aggregates import USERS
 from weft.engine import Layout, State, Step, advance, to_table
 from weft.spark.checkpoint import Checkpoint, Segment
+from weft.spark.memory import keep_freed_memory
 from weft.spark.sink import BucketSink, decoded, serialise
 from weft.spark.sub_aggregate import LATEST
 
@@ -41,6 +42,7 @@ class BucketTask:
         assert context is not None
         bucket = context.partitionId()
         clock = _Clock()
+        keep_freed_memory()
         USERS.update(self.layout.users)
         received = list(batches)
         clock.lap("receive")

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 
+from weft.optimizer.serving import Latency, known_latency
 from weft.plan import Plan, explain, to_html, to_json
 from weft.spark.bind import Binding
 from weft.spark.pipeline import BatchMetrics, Pipeline
@@ -30,16 +31,18 @@ def weave(
     event_time: str = "ts",
     watermark: str = "0 seconds",
     strategy: str = "tri_weave",
-    technique: str = "blocks",
+    technique: str = "auto",
+    latency: Latency = "batch",
     rate: float = 10_000,
     buckets: int | None = None,
 ) -> Job:
     """Weave queries over one stream, or one bounded table, into one job.
 
-    `event_time` is the column that the windows are over; `watermark` is how late a row may come.
+    `event_time` is the column that the windows are over; `watermark` is how late a row may come. With
+    `latency="bounded"` no slide of a window takes more than a constant number of operations, whatever its range.
     """
     use_this_python(stream.sparkSession)
-    weaver = Weaver(stream, event_time, strategy, technique, rate)
+    weaver = Weaver(stream, event_time, strategy, technique, rate, known_latency(latency))
     plan, binding = weaver.weave(read_queries(queries, event_time))
     cores = stream.sparkSession.sparkContext.defaultParallelism
     return Job(weaver, plan, binding, duration(watermark), buckets or max(1, cores))

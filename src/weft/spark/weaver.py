@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 
 from pyspark.sql import DataFrame
 
 from weft.model import ACQ, Workload
-from weft.optimizer import optimize
+from weft.optimizer import TECHNIQUES, Cost, optimize
+from weft.optimizer.incremental import Curve, change_plan
+from weft.optimizer.serving import Latency, load_speeds, serve
 from weft.plan import Plan
+from weft.spark.analysis import Known, remembering
 from weft.spark.bind import Binding, bind_plan
 from weft.sql import refuse
+
+Groupings = Sequence[tuple[str, ...]]
+"""Key expressions that have their numbers already, in this order."""
+
+DEFAULT_TOLERANCE = 0.1
+"""How far above the plan-cost curve a mended plan may cost before all queries are planned anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +33,49 @@ class Weaver:
     strategy: str
     technique: str
     rate: float
+    latency: Latency = "batch"
+    tolerance: float | None = DEFAULT_TOLERANCE
+    """None: a mended plan is never made anew."""
+    known: Known = field(default_factory=Known, compare=False, repr=False)
 
-    def weave(
-        self, workload: Workload, groupings: Sequence[tuple[str, ...]] = ()
-    ) -> tuple[Plan, Binding]:
-        """A plan for all the queries, and its binding; `groupings` have their numbers already."""
+    @property
+    def deviation(self) -> Fraction | None:
+        return None if self.tolerance is None else Fraction(str(self.tolerance))
+
+    def weave(self, workload: Workload, groupings: Groupings = ()) -> tuple[Plan, Binding]:
+        """A plan for all the queries, and its binding."""
         for acq in workload:
             self._check(acq, workload[0])
-        plan = optimize(workload, rate=self.rate, strategy=self.strategy, technique=self.technique)
-        return plan, bind_plan(plan, self.stream, self.event_time, groupings)
+        plan = self._optimize(workload)
+        return plan, self.bind(plan, groupings)
+
+    def mend(
+        self, plan: Plan, joining: Sequence[ACQ], leaving: Sequence[str], groupings: Groupings
+    ) -> tuple[Plan, Binding]:
+        """The plan with some queries more and some less; trees that nothing happens to stay as they are."""
+        for acq in joining:
+            self._check(acq, plan.workload[0])
+        mended, _ = change_plan(plan, joining, leaving, Cost(TECHNIQUES[self.technique]))
+        mended = self._served(mended)
+        return mended, self.bind(mended, groupings)
+
+    def anew(self, workload: Workload, curve: Curve) -> tuple[Plan, Curve]:
+        """A plan for all the queries, which the curve learns from. It has a slope of its own from two plans on."""
+        if len(curve.points) == 1 and len(workload) > 1:
+            half = self._optimize(Workload(workload[: len(workload) // 2]))
+            curve = Curve(((len(half.workload), half.cost), *curve.points))
+        plan = self._optimize(workload)
+        return plan, curve.and_then(plan)
+
+    def bind(self, plan: Plan, groupings: Groupings) -> Binding:
+        with remembering(self.known):
+            return bind_plan(plan, self.stream, self.event_time, groupings)
+
+    def _optimize(self, workload: Workload) -> Plan:
+        return self._served(optimize(workload, rate=self.rate, strategy=self.strategy, technique=self.technique))
+
+    def _served(self, plan: Plan) -> Plan:
+        return serve(plan, load_speeds(), latency=self.latency)
 
     def _check(self, acq: ACQ, first: ACQ) -> None:
         if acq.source != first.source:

@@ -25,7 +25,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from weft.kernels.techniques.combine import OPERATORS, Column, Operator
-from weft.kernels.techniques.technique import Tables, Technique
+from weft.kernels.techniques.technique import Tables, Technique, labelled
 
 BITS = 4
 BLOCK = 1 << BITS
@@ -49,12 +49,11 @@ def top_level(longest: int) -> int:
     return 0 if whole < 2 else highest_bit(whole - 1) + 1
 
 
-def blocks(operator: Operator) -> Technique:
-    """Blocks for one operator."""
+def blocks(operator: Operator, label: str) -> Technique:
+    """Blocks for one operator, kept on disk under the label."""
     lift, combine, lower = operator.lift, operator.combine, operator.lower
     load, store, edition = operator.load, operator.store, operator.edition
 
-    @njit(cache=True, nogil=True)
     def build_blocks(values: Column, longest: int) -> Tables:
         """The tables (values, prefix, suffix, levels).
 
@@ -100,7 +99,6 @@ def blocks(operator: Operator) -> Technique:
                         store(levels, row + block, element)
         return values, prefix, suffix, levels
 
-    @njit(cache=True, nogil=True)
     def answer_blocks(tables: Any, lo: NDArray[np.int64], hi: NDArray[np.int64], out: Column) -> None:
         """Write the aggregate of partials `lo[i]:hi[i]`, older to newer, to `out[i]`.
 
@@ -131,7 +129,8 @@ def blocks(operator: Operator) -> Technique:
                 element = combine(values, older, newer)
             store(out, q, lower(values, element))
 
-    return Technique(build_blocks, answer_blocks)
+    kernel = njit(cache=True, nogil=True)
+    return Technique(kernel(labelled(build_blocks, label)), kernel(labelled(answer_blocks, label)))
 
 
-BLOCKS = {name: blocks(operator) for name, operator in OPERATORS.items()}
+BLOCKS = {name: blocks(operator, name) for name, operator in OPERATORS.items()}

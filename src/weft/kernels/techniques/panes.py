@@ -62,4 +62,4 @@ def panes(operator: Operator) -> Technique:
     return sliding(operator, Slider(no_tables, enter, leave_only, whole, since), answer_panes)
 
 
-PANES = {name: compiled(panes(operator)) for name, operator in OPERATORS.items()}
+PANES = {name: compiled(panes(operator), f"panes_{name}") for name, operator in OPERATORS.items()}

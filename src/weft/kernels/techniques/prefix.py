@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from weft.kernels.techniques.technique import Tables, Technique
+
 
 @njit(cache=True, nogil=True)
 def prefix_sums(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -36,3 +38,14 @@ def prefix_answers(
     """
     for i in range(len(lo)):
         out[i] = prefix[hi[i]] - prefix[lo[i]]
+
+
+def _build(values: NDArray[np.int64], longest: int) -> Tables:
+    return (prefix_sums(values),)
+
+
+def _answer(tables: Tables, lo: NDArray[np.int64], hi: NDArray[np.int64], out: NDArray[np.int64]) -> None:
+    prefix_answers(tables[0], lo, hi, out)
+
+
+PREFIX = {"int_sum": Technique(_build, _answer)}

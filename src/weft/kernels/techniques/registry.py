@@ -15,6 +15,7 @@ from weft.kernels.techniques.flat_fat import flat_fat
 from weft.kernels.techniques.flat_fit import flat_fit
 from weft.kernels.techniques.panes import PANES, panes
 from weft.kernels.techniques.panes_inv import panes_inv
+from weft.kernels.techniques.prefix import PREFIX
 from weft.kernels.techniques.slick_deque_inv import slick_deque_inv
 from weft.kernels.techniques.slick_deque_non_inv import slick_deque_non_inv
 from weft.kernels.techniques.technique import Technique, compiled
@@ -67,30 +68,43 @@ TECHNIQUES: Mapping[str, Recipe] = {
         Recipe("slick_deque_non_inv", Algebra.SELECTIVE, slick_deque_non_inv, many=True),
     )
 }
-"""The techniques of the dissertation. `BLOCKS` and the prefix sums are weft's own, and answer whole columns only."""
+"""The techniques of the dissertation."""
+
+OWN: Mapping[str, Mapping[str, Technique]] = {"blocks": BLOCKS, "prefix": PREFIX}
+"""weft's own, which answer whole columns only."""
 
 
 @cache
 def technique(name: str, operator: str) -> Technique:
-    """Compiled, for an operator of `OPERATORS`; `blocks` too.
+    """Compiled, for an operator of `OPERATORS`; weft's own too.
 
     >>> technique("slick_deque_inv", "max")
     Traceback (most recent call last):
     weft.kernels.techniques.registry.ImpossiblePair: slick_deque_inv needs an operator that is invertible, and max is \
 not invertible; it can be served by panes, flat_fat, b_int, two_stacks, daba, flat_fit, slick_deque_non_inv
     """
-    if name == "blocks":
-        return BLOCKS[operator]
+    if not accepts(name, operator) and name in OWN:
+        raise ImpossiblePair(f"{name} serves {', '.join(OWN[name])} only, not {operator}")
+    if name in OWN:
+        return OWN[name][operator]
     if name == "panes":
         return PANES[operator]
-    return compiled(TECHNIQUES[name].of(OPERATORS[operator], operator))
+    return compiled(TECHNIQUES[name].of(OPERATORS[operator], operator), f"{name}_{operator}")
 
 
-def serving(name: str, operator: str) -> Technique:
-    """The technique for the operator, or `blocks`, which serves every one, where that cannot be.
+def accepts(name: str, operator: str) -> bool:
+    """Whether the technique can serve the operator.
 
-    >>> serving("slick_deque_inv", "max") is technique("blocks", "max")
-    True
+    >>> accepts("slick_deque_inv", "max"), accepts("blocks", "max"), accepts("prefix", "int_sum")
+    (False, True, True)
     """
-    possible = name == "blocks" or TECHNIQUES[name].accepts(OPERATORS[operator])
-    return technique(name if possible else "blocks", operator)
+    return operator in OWN[name] if name in OWN else TECHNIQUES[name].accepts(OPERATORS[operator])
+
+
+def fallback(operator: str) -> str:
+    """What serves an operator where nothing was chosen, or what was chosen cannot.
+
+    >>> fallback("int_sum"), fallback("max")
+    ('prefix', 'blocks')
+    """
+    return "prefix" if accepts("prefix", operator) else "blocks"

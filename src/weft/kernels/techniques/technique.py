@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -71,14 +72,28 @@ class Technique:
     steps: Steps | None = None
 
 
-def compiled(technique: Technique) -> Technique:
-    """The same, compiled when first called and kept on disk. What allocates stays Python."""
+def compiled(technique: Technique, label: str) -> Technique:
+    """The same, compiled when first called and kept on disk under the label. What allocates stays Python."""
+
+    def kernel(function: Any) -> Any:
+        # Nothing here makes or keeps an array, so references need not be counted: that took nine tenths of DABA's step.
+        return None if function is None else njit(cache=True, nogil=True, _nrt=False)(labelled(function, label))
+
     steps = technique.steps
     if steps is not None:
-        steps = replace(steps, **{f.name: _kernel(getattr(steps, f.name)) for f in fields(steps) if f.name != "start"})
-    return Technique(technique.build, _kernel(technique.answer), _kernel(technique.answer_many), steps)
+        steps = replace(steps, **{f.name: kernel(getattr(steps, f.name)) for f in fields(steps) if f.name != "start"})
+    return Technique(technique.build, kernel(technique.answer), kernel(technique.answer_many), steps)
 
 
-def _kernel(function: Any) -> Any:
-    """Nothing here makes or keeps an array, so references need not be counted: that took nine tenths of DABA's step."""
-    return None if function is None else njit(cache=True, nogil=True, _nrt=False)(function)
+def labelled(function: Any, label: str) -> Any:
+    """The function under a name of its own, as functions made by one line of code need it.
+
+    numba keeps functions of one name in one index. Two processes that add to it at the same time can each give the
+    same place to what they compiled, and from then on one kernel is loaded for another.
+    """
+    named = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    named.__qualname__, named.__module__ = f"{function.__qualname__}.{label}", function.__module__
+    named.__doc__ = function.__doc__
+    return named

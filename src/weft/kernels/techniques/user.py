@@ -38,4 +38,4 @@ def user_blocks(definition: type[UserAggregate]) -> Technique:
     def combine(values: Column, older: Row, newer: Row) -> Row:
         return merge(older, newer)  # type: ignore[no-any-return]
 
-    return blocks(Operator(combine, lift=load, load=load, store=store_row))
+    return blocks(Operator(combine, lift=load, load=load, store=store_row), f"user_{definition.__name__}")

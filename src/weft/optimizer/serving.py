@@ -1,0 +1,218 @@
+"""Which technique builds a tree's windows, operator by operator: the fastest measured for the windows that it has.
+
+Speeds are nanoseconds of one core, from `weft calibrate` on this machine, or weft's defaults. What a technique takes
+follows from four counts, which are the same for every group:
+
+    kept      partials that the tables of a batch are built over
+    passed    partials that a query's windows slide over in a batch
+    combined  partials of all windows together
+    answers
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from weft.aggregates import components
+from weft.kernels import OPERATORS, OWN, TECHNIQUES, accepts, fallback
+from weft.model import Call, WeftError, Window
+from weft.optimizer.weights import BadWeights, weights_file
+from weft.plan.values import Plan, Served, Tree
+
+Latency = Literal["batch", "bounded"]
+
+MICROS = 1_000_000
+
+OPERATORS_OF: Mapping[str, tuple[str, ...]] = {
+    "rows": ("int_sum",),
+    "count": ("int_sum",),
+    "sum": ("int_sum", "float_sum"),  # the type of the argument decides, here and below
+    "max": ("max", "argmax_last"),  # numbers by their value, texts by their place
+    "max_by": ("argmax_last",),
+    "min": ("max", "argmax_first"),
+    "min_by": ("argmax_first",),
+}
+"""The operators that combine a component, where they are not called as it is."""
+
+BOUNDED = ("slick_deque_inv", "daba")
+"""No slide takes more than a constant number of operations; the first that accepts an operator serves it."""
+
+
+class BadLatency(WeftError):
+    """A latency that nobody can promise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Nanoseconds for each of the four counts."""
+
+    build: float = 0.0
+    passed: float = 0.0
+    combined: float = 0.0
+    answer: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a tree's windows ask for, a group and a second of stream."""
+
+    kept: float
+    passed: float
+    combined: float
+    answers: float
+
+    @classmethod
+    def of(cls, windows: Collection[Window], edge_rate: float, batch_seconds: float) -> Counts:
+        lengths = [w.length / MICROS for w in windows]
+        batches = 1 / batch_seconds
+        return cls(
+            kept=edge_rate * (max(lengths) + batch_seconds) * batches,
+            passed=sum(edge_rate * (length + batch_seconds) * batches for length in lengths),
+            combined=sum(edge_rate * length * MICROS / w.slide for w, length in zip(windows, lengths)),
+            answers=sum(MICROS / w.slide for w in windows),
+        )
+
+    def nanoseconds(self, speed: Speed) -> float:
+        return (
+            self.kept * speed.build
+            + self.passed * speed.passed
+            + self.combined * speed.combined
+            + self.answers * speed.answer
+        )
+
+
+Speeds = Mapping[str, Mapping[str, Speed]]
+"""Operator, technique, speed."""
+
+STAND_INS: Mapping[str, str] = {
+    "argmax_first": "argmax_last",
+    "bit_and": "max",
+    "bit_or": "max",
+    "bit_xor": "max",
+    "moments_3": "moments_2",
+    "moments_4": "comoments",
+}
+"""Operators that are not measured, and those that take much the same."""
+
+CANDIDATES = ("prefix", "blocks", "panes", "two_stacks", "slick_deque_inv", "slick_deque_non_inv")
+"""What `auto` chooses from. The others are slower than one of these over whole columns, whatever the windows."""
+
+
+def serve(
+    plan: Plan, speeds: Speeds | None = None, *, latency: Latency = "batch", batch_seconds: float = 10.0
+) -> Plan:
+    """The plan with a technique for each operator of each tree."""
+    by_name = plan.workload.by_name
+
+    def served(tree: Tree) -> Tree:
+        queries = [by_name[name] for name in tree.queries]
+        windows = {q.window for q in queries}
+        counts = Counts.of(windows, float(tree.edge_rate), batch_seconds)
+        operators = operators_of({q.calls for q in queries})
+        return replace(tree, serving=tuple(_choose(o, tree.technique, counts, speeds, latency) for o in operators))
+
+    return replace(plan, trees=tuple(map(served, plan.trees)), calibrated=speeds is not None)
+
+
+def known_latency(name: str) -> Latency:
+    if name not in get_args(Latency):
+        raise BadLatency(f"there is no latency {name!r}; choose one of {', '.join(get_args(Latency))}")
+    return cast(Latency, name)
+
+
+def operators_of(calls: Collection[tuple[Call, ...]]) -> tuple[str, ...]:
+    """The operators that these calls may need; what users define has tables of its own."""
+    kinds = dict.fromkeys(c.kind for c in components(tuple(chain.from_iterable(calls)), {}))
+    found = chain.from_iterable(OPERATORS_OF.get(kind, (kind,)) for kind in kinds)
+    return tuple(sorted({"int_sum", *(o for o in found if o in OPERATORS)}))  # every tree counts its rows
+
+
+def _choose(operator: str, technique: str, counts: Counts, speeds: Speeds | None, latency: Latency) -> Served:
+    if latency == "bounded":
+        return Served(operator, next(name for name in BOUNDED if accepts(name, operator)))
+    if technique != "auto":
+        return Served(operator, technique if accepts(technique, operator) else fallback(operator))
+    known = (speeds or DEFAULT_SPEEDS)[STAND_INS.get(operator, operator)]
+    taken = sorted((counts.nanoseconds(speed), name) for name, speed in known.items() if accepts(name, operator))
+    (best, name), *others = taken
+    return Served(operator, name, best, *((others[0][1], others[0][0]) if others else ()))
+
+
+def save_speeds(speeds: Speeds, path: Path) -> None:
+    """Beside the weights: a file of its own, so that either can be measured alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".tmp")
+    found = {operator: {name: asdict(speed) for name, speed in of.items()} for operator, of in speeds.items()}
+    partial.write_text(json.dumps(found, indent=2) + "\n")
+    partial.replace(path)
+
+
+def speeds_file(weights: Path | None = None) -> Path:
+    return (weights or weights_file()).with_name("speeds.json")
+
+
+def load_speeds(path: Path | None = None) -> Speeds | None:
+    """The speeds of this machine, if it was measured."""
+    path = path or speeds_file()
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text())
+        speeds = {operator: {name: Speed(**speed) for name, speed in of.items()} for operator, of in found.items()}
+        _check(speeds)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise BadWeights(f"{path} holds no speeds ({error}); run `weft calibrate` again, or delete it") from None
+    return speeds
+
+
+def _check(speeds: Speeds) -> None:
+    missing = DEFAULT_SPEEDS.keys() - speeds.keys()
+    if missing:
+        raise ValueError(f"there is no {min(missing)}")
+    for operator, of in speeds.items():
+        unknown = [name for name in of if name not in TECHNIQUES and name not in OWN]
+        if unknown or not of:
+            raise ValueError(f"{operator} is served by {', '.join(unknown) or 'nothing'}")
+
+
+DEFAULT_SPEEDS: Speeds = {
+    "int_sum": {
+        "prefix": Speed(build=0.41, answer=1.30),
+        "blocks": Speed(build=2.75, answer=3.26),
+        "panes": Speed(build=0.01, combined=0.115, answer=1.09),
+        "two_stacks": Speed(build=0.02, passed=0.70, answer=1.69),
+        "slick_deque_inv": Speed(build=0.01, passed=0.21, answer=1.38),
+    },
+    "float_sum": {
+        "blocks": Speed(build=1.46, answer=1.72),
+        "panes": Speed(combined=0.362, answer=0.28),
+        "two_stacks": Speed(build=0.02, passed=1.41, answer=0.87),
+    },
+    "argmax_last": {
+        "blocks": Speed(build=7.16, answer=5.26),
+        "panes": Speed(build=0.01, combined=0.965, answer=0.21),
+        "two_stacks": Speed(build=0.02, passed=1.29, answer=2.66),
+        "slick_deque_non_inv": Speed(build=0.01, passed=5.05),
+    },
+    "max": {
+        "blocks": Speed(build=2.98, answer=3.36),
+        "panes": Speed(build=0.01, combined=0.169, answer=1.28),
+        "two_stacks": Speed(build=0.02, passed=1.52, answer=2.12),
+    },
+    "moments_2": {
+        "blocks": Speed(build=15.12, answer=7.34),
+        "panes": Speed(build=0.01, combined=4.198),
+        "two_stacks": Speed(build=0.01, passed=5.42),
+    },
+    "comoments": {
+        "blocks": Speed(build=26.04, answer=9.37),
+        "panes": Speed(build=0.01, combined=6.442),
+        "two_stacks": Speed(build=0.02, passed=11.68),
+    },
+}
+"""`weft calibrate --json` on two cores of an Intel Xeon; only their ratios matter."""
