@@ -64,7 +64,7 @@ def follow(before: Standing, after: Layout, joined: Mapping[str, Reader], cut: i
 
 
 def serves(tree: TreeLayout, query: QueryLayout) -> bool:
-    """Whether the tree's partials hold what the query needs: its filter, its components, and slices within its edges."""
+    """Whether the tree's partials hold what the query needs: its filter, its components, and its edges."""
     return (
         query.filter in tree.filters
         and all(c in tree.components for call in query.calls for c in call.components)

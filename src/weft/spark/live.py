@@ -1,99 +1,193 @@
 """The queries of a run as they come and go.
 
-A change is planned and bound when it is asked for, by whoever asks; the next batch takes it up. What a new query sees
-is its windows from `since` on, and nothing is ever passed off as a full window that is not.
+A change mends the present plan when it is asked for, by whoever asks, and the next batch takes it up. Where mending has
+made a plan that costs too much, all queries are planned anew beside the running job, and a later batch takes that up.
+What a new query sees is its windows from `since` on, and nothing is ever passed off as a full window that is not.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from weft.engine import Layout, QueryLayout
-from weft.engine.succession import Reader, follow, reach_back
+from weft.engine.succession import Reader, follow, reach_back, take_over
 from weft.model import ACQ, WeftError, Workload
+from weft.optimizer.incremental import Curve, deviates, excess
 from weft.plan import Plan
 from weft.spark.bind import Binding
 from weft.spark.checkpoint import Record
-from weft.spark.plans import PlanRecord, all_plans, newest_plan, plan_record, write_plan
+from weft.spark.plans import Change, PlanRecord, all_plans, newest_plan, plan_record, write_plan
 from weft.spark.store import Store
 from weft.spark.weaver import Weaver
 from weft.sql import parse
 
 Since = Literal["now", "state"]
 
+Joining = Literal["now", "state", "instead"]
+"""What a query sees that joins; `instead`: it goes on where another of its name has stopped."""
+
 
 class CannotChange(WeftError):
-    """A change that would leave the job without a query, or two of one name."""
+    """A change that would leave the job without a query, or two of one name, or one name with other answers."""
 
 
 class Live:
     """Who is in the job, by which plan the next batch runs, and what is written down of it."""
 
-    def __init__(self, weaver: Weaver, plan: Plan, binding: Binding, store: Store) -> None:
+    def __init__(
+        self, weaver: Weaver, plan: Plan, binding: Binding, store: Store, opened: Callable[[Layout], None]
+    ) -> None:
+        """`opened` is told of queries before the first batch that answers them; what it refuses does not join."""
         self._weaver = weaver
         self._store = store
+        self._opened = opened
         self._lock = threading.Lock()
-        self._joining: dict[str, Since] = {}
-        self._reasons: list[str] = []
+        self._joining: dict[str, Joining] = {}
+        self._changes: list[Change] = []
         self._pending: Binding | None = None
+        self._version = 0  # of the plan: grows with every change that is asked for
+        self._replanning: threading.Thread | None = None
         self.plan = plan
         self.binding = binding
         record = newest_plan(store)
         self._live = record.live if record else ()
         self._dropped = dict(record.dropped) if record else {}
-        self._record = record or self._write(0, "woven")
+        self._record = record or self._write(0, [_change("woven", None, plan)])
         if record is not None:
             self._resume(record)
+        self._curve = Curve(((len(self.plan.workload), self.plan.cost),))
 
     def _resume(self, record: PlanRecord) -> None:
         """The queries that are given, without those that were dropped and with those that were added while it ran."""
-        wanted = {q.name: q for q in self.plan.workload if record.dropped.get(q.name) != q.spark_sql}
+        wanted = {q.name: q for q in self.plan.workload if q.spark_sql not in record.dropped.get(q.name, ())}
         for name in record.live:
             if name not in wanted:
                 (wanted[name],) = parse(record.texts[name], event_time=self._weaver.event_time, name=name)
-        added = [n for n, q in wanted.items() if record.texts.get(n) != q.spark_sql]
+        added = [n for n in wanted if n not in record.texts]
+        changed = [n for n, q in wanted.items() if record.texts.get(n, q.spark_sql) != q.spark_sql]
         gone = [n for n in record.texts if n not in wanted]
-        said = [f"{what} {', '.join(names)}" for what, names in (("added", added), ("dropped", gone)) if names]
-        self._plan_for(Workload(wanted.values()), dict.fromkeys(added, "now"), ", ".join(["restarted", *said]))
+        parts = (("added", added), ("replaced", changed), ("dropped", gone))
+        said = [f"{what} {', '.join(names)}" for what, names in parts if names]
+        plan, binding = self._weaver.weave(Workload(wanted.values()), record.groupings)
+        reason = ", ".join(["restarted", *said])
+        self._adopt(plan, binding, dict.fromkeys([*added, *changed], "now"), reason, record.cost)
 
-    def add(self, queries: list[ACQ], since: Since) -> list[str]:
+    def add(self, queries: Sequence[ACQ], since: Since) -> list[str]:
         with self._lock:
-            present = {q.name for q in self.plan.workload}
             for query in queries:
-                if query.name in present:
-                    raise CannotChange(f"there is a query {query.name} already; give the new one another name")
+                if query.name in self.plan.workload.by_name:
+                    raise CannotChange(
+                        f"there is a query {query.name} already; give the new one another name, or replace the old one"
+                    )
             names = [q.name for q in queries]
-            self._plan_for(
-                Workload([*self.plan.workload, *queries]), dict.fromkeys(names, since), f"added {', '.join(names)}"
-            )
+            self._mend(queries, (), dict.fromkeys(names, since), f"added {', '.join(names)}")
             self._live = (*self._live, *names)
             return names
 
-    def drop(self, names: list[str]) -> None:
+    def drop(self, names: Sequence[str]) -> None:
         with self._lock:
-            for name in names:
-                if name not in self.plan.workload.by_name:
-                    there = ", ".join(list(self.plan.workload.by_name)[:10])
-                    raise CannotChange(f"there is no query {name}; there are {there}")
-            stay = [q for q in self.plan.workload if q.name not in names]
-            if not stay:
+            self._find(names)
+            if len(set(names)) == len(self.plan.workload):
                 raise CannotChange("a job needs a query: stop it instead of dropping the last one")
-            left = {n: self.plan.workload.by_name[n].spark_sql for n in names}
-            self._plan_for(Workload(stay), {}, f"dropped {', '.join(names)}")
+            left = [self.plan.workload.by_name[n] for n in names]
+            self._mend((), names, {}, f"dropped {', '.join(names)}")
             self._live = tuple(n for n in self._live if n not in names)
-            self._dropped.update(left)
+            self._forget(left)
 
-    def _plan_for(self, workload: Workload, joining: Mapping[str, Since], reason: str) -> None:
-        self.plan, self._pending = self._weaver.weave(workload, self._record.groupings)
-        names = {q.name for q in workload}
-        self._joining = {n: s for n, s in {**self._joining, **joining}.items() if n in names}
-        self._reasons.append(reason)
+    def replace(self, query: ACQ) -> None:
+        """The query takes the place of the one that has its name."""
+        with self._lock:
+            self._find([query.name])
+            old = self.plan.workload.by_name[query.name]
+            self._mend([query], [query.name], {query.name: "instead"}, f"replaced {query.name}")
+            self._live = (*(n for n in self._live if n != query.name), query.name)
+            self._forget([old])
 
-    def take_up(self, batch: int, before: Record | None, opened: Callable[[Layout], None]) -> Binding:
-        """The binding that this batch runs by. `opened` is told of a layout that has not run yet."""
+    def _forget(self, queries: Sequence[ACQ]) -> None:
+        for query in queries:
+            texts = (*self._dropped.get(query.name, ()), query.spark_sql)
+            self._dropped[query.name] = tuple(dict.fromkeys(texts))
+
+    def _find(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self.plan.workload.by_name:
+                there = ", ".join(list(self.plan.workload.by_name)[:10])
+                raise CannotChange(f"there is no query {name}; there are {there}")
+
+    def _mend(
+        self, queries: Sequence[ACQ], leaving: Sequence[str], joining: Mapping[str, Joining], reason: str
+    ) -> None:
+        plan, binding = self._weaver.mend(self.plan, queries, leaving, self._record.groupings)
+        self._refuse_other_columns(binding.layout, joining)
+        if joining:
+            self._opened(_only(binding.layout, joining.keys()))
+        self._adopt(plan, binding, joining, reason, float(self.plan.cost))
+        self._plan_anew_where_due()
+
+    def _refuse_other_columns(self, layout: Layout, joining: Mapping[str, Joining]) -> None:
+        """Whoever reads the answers of a name must find the columns that it had."""
+        running = (self._pending or self.binding).layout
+        before = {q.name: q.schema for q in running.queries if joining.get(q.name) == "instead"}
+        for query in layout.queries:
+            if query.name in before and not _alike(query.schema, before[query.name]):
+                raise CannotChange(
+                    f"{query.name} answers {_columns(before[query.name])}, and what is to take its place "
+                    f"{_columns(query.schema)}; give the same columns, or drop it and add the other under another name"
+                )
+
+    def _adopt(
+        self, plan: Plan, binding: Binding, joining: Mapping[str, Joining], reason: str, cost_before: float | None
+    ) -> None:
+        self.plan, self._pending = plan, binding
+        present = plan.workload.by_name
+        self._joining = {n: s for n, s in {**self._joining, **joining}.items() if n in present}
+        self._changes.append(_change(reason, cost_before, plan))
+        self._version += 1
+
+    def _plan_anew_where_due(self) -> None:
+        """Begin to plan all queries anew where the mended plan has come too far from that, beside the job."""
+        due = deviates(self._curve, self.plan, self._weaver.deviation)
+        if due and self._replanning is None:
+            arguments = (self._version, self.plan, self._curve, self._record.groupings)
+            self._replanning = threading.Thread(target=self._plan_anew, args=arguments, daemon=True)
+            self._replanning.start()
+
+    def _plan_anew(
+        self, version: int, mended: Plan, curve: Curve, groupings: tuple[tuple[str, ...], ...]
+    ) -> None:
+        """In a thread of its own. What was overtaken by another change is thrown away, and redone where still due."""
+        above = float(excess(curve, mended))
+        binding: Binding | None = None
+        try:
+            plan, curve = self._weaver.anew(mended.workload, curve)
+            # What is mended may by chance be the better plan; then only the curve learns from the other.
+            if plan.cost < mended.cost:
+                binding = self._weaver.bind(plan, groupings)
+        finally:
+            with self._lock:
+                self._replanning = None
+                self._curve = curve
+                overtaken = version != self._version or groupings != self._record.groupings
+                if overtaken:
+                    self._plan_anew_where_due()
+                elif binding is not None:
+                    reason = f"planned anew: {above:.1%} above what the curve lets expect"
+                    self._adopt(plan, binding, {}, reason, float(mended.cost))
+
+    def wait_for_plan(self) -> None:
+        """Until no plan is being made."""
+        while True:
+            with self._lock:  # where threads are begun: one that is seen here can be waited for
+                thread = self._replanning
+            if thread is None:
+                return
+            thread.join()
+
+    def take_up(self, batch: int, before: Record | None) -> Binding:
+        """The binding that this batch runs by."""
         with self._lock:
             if self._pending is None:
                 if batch > self._record.batch and self.binding.layout.fresh:
@@ -102,16 +196,17 @@ class Live:
             cut = None if before is None or before.latest is None else before.latest + 1
             joined = self._readers(self._pending.layout, cut, before)
             layout = follow(self._record.standing, self._pending.layout, joined, cut)
+            changes = self._changes
             if batch == self._record.batch:  # the batch is repeated: those that joined with it do so again
                 again = {q.name for q in layout.queries} & set(self._record.fresh)
                 layout = replace(layout, fresh=layout.fresh | again)
-            opened(layout)
+                changes = [*self._record.changes, *changes]
             self.binding = _with(self._pending, layout)
-            self._record = self._write(batch, "; ".join(self._reasons))
-            self._pending, self._joining, self._reasons = None, {}, []
+            self._record = self._write(batch, changes)
+            self._pending, self._joining, self._changes = None, {}, []
             return self.binding
 
-    def _write(self, batch: int, reason: str) -> PlanRecord:
+    def _write(self, batch: int, changes: Sequence[Change]) -> PlanRecord:
         record = plan_record(
             batch,
             self.binding.layout,
@@ -119,26 +214,37 @@ class Live:
             groupings=self.binding.groupings,
             live=self._live,
             dropped=dict(self._dropped),
-            reason=reason,
+            changes=tuple(changes),
         )
         write_plan(self._store, record)
         return record
 
     def _readers(self, layout: Layout, cut: int | None, before: Record | None) -> dict[str, Reader]:
         """What those who join with this plan see."""
-        return {
-            q.name: self._past(q, before) or Reader(cut, ()) if self._joining[q.name] == "state" else Reader(cut, ())
-            for q in layout.queries
-            if q.name in self._joining
-        }
+        found: dict[str, Reader] = {}
+        for query in layout.queries:
+            how = self._joining.get(query.name)
+            if how is not None:
+                past = None if how == "now" else self._past(query, how, before)
+                found[query.name] = past or Reader(cut, ())
+        return found
 
-    def _past(self, query: QueryLayout, before: Record | None) -> Reader | None:
-        """The tree whose kept slices reach furthest back for this query, if one will do."""
+    def _past(self, query: QueryLayout, how: Joining, before: Record | None) -> Reader | None:
+        """The kept slices that reach furthest back for this query, if some will do."""
         if before is None or before.watermark is None:
             return None
-        horizons = self.binding.layout.horizons(before.watermark)
-        found = (reach_back(query, tree, horizons[tree.number]) for tree in self.binding.layout.current)
-        return min((r for r in found if r is not None), key=lambda r: r.since or 0, default=None)
+        layout, mark = self.binding.layout, before.watermark
+        horizons = layout.horizons(mark)
+        found = [reach_back(query, tree, horizons[tree.number]) for tree in layout.current]
+        if how == "instead":
+            old = self._record.standing.readers.get(query.name)
+            found.append(None if old is None else take_over(query, layout, old, mark))
+        reader = min((r for r in found if r is not None), key=lambda r: r.since or 0, default=None)
+        if reader is None or how == "state":
+            return reader
+        # What ended by the watermark was answered by the query that had this name before.
+        opened = query.first_open(mark)
+        return replace(reader, since=opened if reader.since is None else max(reader.since, opened))
 
     def ever(self) -> set[str]:
         """The names of all queries that left."""
@@ -147,26 +253,44 @@ class Live:
 
     def changes(self) -> list[dict[str, Any]]:
         with self._lock:
-            return [
-                {
-                    "batch": record.batch,
-                    "reason": record.reason,
-                    "queries": len(record.texts),
-                    "trees": len(record.standing.current),
-                    "older_trees": len(record.standing.older),
-                }
-                for record in all_plans(self._store)
-            ]
+            records = all_plans(self._store)
+        return [
+            {"batch": record.batch, **asdict(change), "older_trees": len(record.standing.older)}
+            for record in records
+            for change in record.changes
+        ]
 
     def since(self, name: str) -> int | None:
         """The begin of the first window that the query answers, once a batch has taken it up; None: it sees all."""
         with self._lock:
             reader = self._record.standing.readers.get(name)
-        if reader is None:
-            raise CannotChange(f"no batch has taken up a query {name} yet")
+            if reader is None or name in self._joining:
+                raise CannotChange(f"no batch has taken up a query {name} yet")
         return reader.since
+
+
+def _change(reason: str, cost_before: float | None, plan: Plan) -> Change:
+    return Change(reason, cost_before, float(plan.cost), len(plan.workload), len(plan.trees))
 
 
 def _with(binding: Binding, layout: Layout) -> Binding:
     feeds = tuple(replace(native, layout=feed) for native, feed in zip(binding.feeds, layout.feeds, strict=True))
     return replace(binding, layout=layout, feeds=feeds)
+
+
+def _only(layout: Layout, names: Any) -> Layout:
+    """The layout as if it had no other queries."""
+
+    def some(queries: Sequence[QueryLayout]) -> tuple[QueryLayout, ...]:
+        return tuple(q for q in queries if q.name in names)
+
+    feeds = (replace(f, trees=tuple(replace(t, queries=some(t.queries)) for t in f.trees)) for f in layout.feeds)
+    return replace(layout, feeds=tuple(feeds))
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return [(f.name, f.type) for f in one] == [(f.name, f.type) for f in other]
+
+
+def _columns(schema: Any) -> str:
+    return "(" + ", ".join(f"{f.name} {f.type}" for f in schema) + ")"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,18 @@ from weft.engine import Grouping, Layout, TreeLayout
 from weft.engine.succession import Reader, Standing
 from weft.model import Edges
 from weft.spark.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Why the plan changed, and what it cost before and after, in operations a second."""
+
+    reason: str
+    cost_before: float | None
+    """None: there was no plan, or an earlier version of weft made it."""
+    cost_after: float | None
+    queries: int
+    trees: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +46,16 @@ class PlanRecord:
     """The key expressions of each grouping, by its number."""
     live: tuple[str, ...] = ()
     """Queries that joined while the job ran: a restart keeps them, though nobody gives them again."""
-    dropped: Mapping[str, str] = field(default_factory=dict)
-    """Queries that left while the job ran: a restart leaves them out, though they are given again."""
+    dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What left while the job ran, by name: a restart leaves these texts out, though they are given again."""
     fresh: tuple[str, ...] = ()
     """Queries whose first batch this is."""
-    reason: str = ""
+    changes: tuple[Change, ...] = ()
+    """What led from the plan before to this one, in order."""
+
+    @property
+    def cost(self) -> float | None:
+        return self.changes[-1].cost_after if self.changes else None
 
 
 def write_plan(store: Store, record: PlanRecord) -> None:
@@ -46,10 +63,10 @@ def write_plan(store: Store, record: PlanRecord) -> None:
         _name(record.batch),
         {
             "batch": record.batch,
-            "reason": record.reason,
+            "changes": [asdict(change) for change in record.changes],
             "texts": dict(record.texts),
             "live": list(record.live),
-            "dropped": dict(record.dropped),
+            "dropped": {name: list(texts) for name, texts in record.dropped.items()},
             "fresh": list(record.fresh),
             "groupings": [list(keys) for keys in record.groupings],
             "readers": {n: {"since": r.since, "pools": list(r.pools)} for n, r in record.standing.readers.items()},
@@ -82,10 +99,16 @@ def _read(store: Store, name: str) -> PlanRecord:
         standing=Standing(current, older, readers),
         groupings=tuple(map(tuple, found["groupings"])),
         live=tuple(found["live"]),
-        dropped=found["dropped"],
+        dropped={n: (t,) if isinstance(t, str) else tuple(t) for n, t in found["dropped"].items()},
         fresh=tuple(found["fresh"]),
-        reason=found["reason"],
+        changes=_changes_from(found),
     )
+
+
+def _changes_from(found: Mapping[str, Any]) -> tuple[Change, ...]:
+    if "changes" not in found:  # earlier versions wrote down the reason alone
+        return (Change(found["reason"], None, None, len(found["texts"]), len(found["current"])),)
+    return tuple(Change(**change) for change in found["changes"])
 
 
 def plan_record(batch: int, layout: Layout, **rest: Any) -> PlanRecord:

@@ -22,7 +22,7 @@ from weft.engine import FOREVER
 from weft.model import WeftError
 from weft.plan import Plan
 from weft.spark.checkpoint import Checkpoint, CheckpointMismatch
-from weft.spark.live import Live, Since
+from weft.spark.live import CannotChange, Live, Since
 from weft.spark.pipeline import BatchMetrics, Pipeline
 from weft.spark.sink import MemorySink, Sink
 from weft.spark.store import Store
@@ -58,9 +58,9 @@ class Run:
         self.checkpoint.agree({"version": CHECKPOINT_VERSION, "buckets": buckets, "watermark": job.delay})
         self._record = self.checkpoint.newest()
         self.checkpoint.repair(self._record)
-        self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store)
+        self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store, sink.open)
         following = 0 if self._record is None else self._record.batch + 1
-        binding = self._live.take_up(following, self._record, sink.open)
+        binding = self._live.take_up(following, self._record)
         self._pipeline = Pipeline(binding, buckets, job.delay, sink, self.checkpoint)
         self._history: deque[BatchMetrics] = deque(maxlen=1000)
         self._lock = threading.Lock()
@@ -94,7 +94,7 @@ class Run:
                 f"to batch {last}: its folder spark was changed; bring it back, or start with an empty checkpoint"
             )
         try:
-            self._pipeline = replace(self._pipeline, binding=self._live.take_up(batch, before, self.sink.open))
+            self._pipeline = replace(self._pipeline, binding=self._live.take_up(batch, before))
             record, metrics = self._pipeline.run_batch(rows, batch, before)
         except Exception as error:
             self._failure = error  # Spark passes on only its text
@@ -121,6 +121,7 @@ class Run:
         with self._busy:
             pass
         self.query.stop()
+        self._live.wait_for_plan()
         self._forget()
 
     def drain(self) -> None:
@@ -128,11 +129,14 @@ class Run:
         if self.query.isActive:
             self.query.processAllAvailable()
             self.query.stop()
+        self._live.wait_for_plan()
         error = self.query.exception()
         if error is not None:
             raise RunFailed(failure(self._failure or error))
         record = self.checkpoint.newest()
         if record is not None and not record.drained:
+            # Whoever joined with the last batch has answered by now what was open to it then.
+            self._pipeline = replace(self._pipeline, binding=self._live.take_up(record.batch + 1, record))
             record, metrics = self._pipeline.drain(self.job.stream.sparkSession, record)
             with self._lock:
                 self._record = record
@@ -171,13 +175,29 @@ class Run:
         """Queries that leave with the next batch; what they answered stays."""
         self._live.drop(list(names))
 
+    def replace(self, name: str, query: str) -> None:
+        """Another query under the name of one that is there, from the next batch on.
+
+        It goes on where the old one stops: windows that are open then are answered by the new one, as far as the kept
+        slices have what it needs; `run.since(name)` says which is its first. Its answers must have the same columns.
+        """
+        found = parse(query, event_time=self.job.weaver.event_time, name=name)
+        if len(found) != 1 or found[0].name != name:
+            raise CannotChange(
+                f"one query named {name} can take its place, not {', '.join(q.name for q in found)}; "
+                "leave CREATE VIEW out, or name it alike"
+            )
+        self._live.replace(found[0])
+
     def since(self, name: str) -> str | None:
         """The begin of the first window that the query answers; None: it was there from the start."""
         begin = self._live.since(name)
         return None if begin is None else _iso(begin)
 
     def changes(self) -> list[dict[str, Any]]:
-        """Every plan of the job: from which batch on, why, how many queries and trees."""
+        """Every change of the plan: from which batch on, why, what the plan cost before and after in operations a
+        second, and how many queries and trees it has.
+        """
         return self._live.changes()
 
     def _free_name(self) -> str:

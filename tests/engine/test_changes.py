@@ -1,0 +1,394 @@
+"""A job without Spark: changes are planned, mended, planned anew and written down as in a real one; rows are loops.
+
+Whatever the script of rows, joins, leaves, replacements, plans, kills and restarts, every query gives every window of
+its time once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from test_advance import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, query, rows, windows
+
+from weft.engine import FOREVER, FeedLayout, Layout, State, TreeLayout, advance, to_table
+from weft.model import ACQ, Window, Workload
+from weft.optimizer.incremental import Curve
+from weft.plan import Plan
+from weft.spark.bind import Binding, NativeFeed
+from weft.spark.checkpoint import Record
+from weft.spark.live import CannotChange, Live
+from weft.spark.store import Store
+from weft.spark.weaver import Weaver
+from weft.sql import parse
+
+COLUMNS = (("c0",), ("c1",), ("c2",))
+
+
+@cache
+def acq(name: str, window: Window, more: str = "") -> ACQ:
+    spans = ", ".join(f"'{t} microseconds'" for t in (window.length, window.slide, window.offset))
+    text = f"SELECT k, window.start AS start, sum(v) AS value FROM stream GROUP BY k, window(ts, {spans})"
+    return parse(f"{text} {more}", name=name)[0]
+
+
+class Loom(Weaver):
+    """A weaver that knows the types without asking Spark."""
+
+    def bind(self, plan: Plan, groupings: object) -> Binding:
+        feeds = tuple(
+            FeedLayout(
+                number, BY_KEY, feed.edges, ("k0",), (), COMPONENTS, COLUMNS,
+                tuple(
+                    TreeLayout(
+                        t, BY_KEY, plan.trees[t].edges, COMPONENTS, {None: None}, 0,
+                        tuple(_bound(plan.workload.by_name[name]) for name in plan.trees[t].queries),
+                    )
+                    for t in feed.trees
+                ),
+            )
+            for number, feed in enumerate(plan.feeds)
+        )  # fmt: skip
+        native = tuple(NativeFeed(feed, {}, {}, (), None) for feed in feeds)
+        return Binding(Layout(feeds, True, TIME), native, "", {}, {}, {}, (("k",),))
+
+
+def _bound(acq: ACQ) -> Any:
+    found = query(acq.name, acq.window, COMPONENTS[1], DOUBLE)
+    names = [output.name for output in acq.outputs]
+    return replace(found, schema=pa.schema([f.with_name(n) for f, n in zip(found.schema, names, strict=True)]))
+
+
+def loom(**settings: Any) -> Loom:
+    return Loom(None, "ts", **{"strategy": "weave_share", "technique": "panes", "rate": 1e6, **settings})
+
+
+def begin(weaver: Weaver, first: Sequence[ACQ], folder: str | Path, opened: Any = lambda layout: None) -> Live:
+    plan, binding = weaver.weave(Workload(first))
+    return Live(weaver, plan, binding, Store(str(folder)), opened)
+
+
+def partials(batch: Sequence[Entry], layout: Layout) -> pa.Table:
+    """A partial a row and feed, which is what a batch of single rows gives."""
+    fed = [(feed.number, feed.edges.floor(t), k, v) for feed in layout.feeds for t, k, v in batch]
+    values = pa.array([v for *_, v in fed], DOUBLE)
+    return pa.table(
+        {
+            "feed": pa.array([f for f, *_ in fed], pa.int32()),
+            "slice": pa.array([s for _, s, *_ in fed], pa.int64()),
+            "k0": pa.array([k for _, _, k, _ in fed], pa.string()),
+            "c0": pa.array([1] * len(fed), pa.int64()),
+            "c1": values,
+            "c2": values,
+        }
+    )
+
+
+@dataclass
+class Registered:
+    """A query as plain loops see it: the values in each of its windows, and which of them it has answered."""
+
+    name: str
+    window: Window
+    seen: bool = False
+    """Whether a batch has taken it up."""
+    fresh: bool = True
+    since: int | None = None
+    values: dict[tuple[str | None, int], list[float]] = field(default_factory=dict)
+    found: dict[tuple[str | None, int], float | None] = field(default_factory=dict)
+    last: int = FOREVER
+
+    def see(self, batch: Sequence[Entry], watermark: int) -> None:
+        for time, key, value in batch:
+            for k in range(self.window.first_over(time), self.window.last_over(time) + 1):
+                if self.window.begin(k) >= (self.since or -FOREVER) and self.window.end(k) > watermark:
+                    self.values.setdefault((key, self.window.begin(k)), []).extend([] if value is None else [value])
+
+    def expected(self) -> dict[tuple[str | None, int], float | None]:
+        if not self.seen:
+            return {}
+        ended = {at: v for at, v in self.values.items() if at[1] + self.window.length <= self.last}
+        return {at: sum(v) if v else None for at, v in ended.items()}
+
+
+class Job:
+    """Batches one after another, as a pipeline runs them, beside what plain loops expect."""
+
+    def __init__(self, weaver: Weaver, first: Sequence[Window], folder: str, delay: int) -> None:
+        self.weaver, self.folder, self.delay = weaver, folder, delay
+        self.given = [acq(f"q{i}", w) for i, w in enumerate(first)]
+        self.everyone = [Registered(q.name, q.window) for q in self.given]
+        self.present = {r.name: r for r in self.everyone}
+        self.history: list[Entry] = []
+        self.record: Record | None = None
+        self.state = State()
+        self.live = begin(weaver, self.given, folder)
+        self.live.take_up(0, None)
+
+    @property
+    def batch(self) -> int:
+        return 0 if self.record is None else self.record.batch + 1
+
+    @property
+    def mark(self) -> int:
+        return -FOREVER if self.record is None or self.record.watermark is None else self.record.watermark
+
+    def join(self, window: Window, since: Any) -> None:
+        name = f"q{len(self.everyone)}"
+        self.live.add([acq(name, window)], since)
+        self._register(name, window)
+
+    def leave(self, number: int) -> None:
+        names = list(self.present)
+        if len(names) > 1:
+            name = names[number % len(names)]
+            self.live.drop([name])
+            self.present.pop(name).last = self.mark
+
+    def replace(self, number: int, window: Window) -> None:
+        name = list(self.present)[number % len(self.present)]
+        self.live.replace(acq(name, window))
+        self.present.pop(name).last = self.mark
+        self._register(name, window)
+
+    def _register(self, name: str, window: Window) -> None:
+        self.present[name] = Registered(name, window)
+        self.everyone.append(self.present[name])
+
+    def run(self, batch: Sequence[Entry], *, kill: bool = False) -> None:
+        layout = self._take_up()
+        if kill:  # after the plan was written down, before anything else was
+            self.restart()
+            layout = self._take_up()
+        if any(r.fresh for r in self.present.values()):
+            # Whoever reads the past answers with this batch what has ended before. Whether a late row of the same batch
+            # still counts in that depends on the tree that it comes to, so here there is none.
+            batch = [(t, k, v) for t, k, v in batch if t >= self.mark]
+        for registered in self.present.values():
+            registered.see(batch, self.mark)
+            registered.fresh = False
+        self.history += batch
+        times = [t for t, _, _ in batch]
+        latest = max([*times, *([] if self.record is None or self.record.latest is None else [self.record.latest])],
+                     default=None)  # fmt: skip
+        mark = self.mark if latest is None else max(self.mark, latest - self.delay)
+        step = advance(self.state, partials(batch, layout), mark, layout)
+        self._take(step.answers)
+        self.state = step.state
+        self.record = Record(self.batch, None if latest is None else mark, latest)
+
+    def _take_up(self) -> Layout:
+        layout = self.live.take_up(self.batch, self.record).layout
+        for name, registered in self.present.items():
+            if not registered.seen:
+                registered.seen, registered.since = True, self.live.since(name)
+                registered.see(self.history, -FOREVER)
+        return layout
+
+    def _take(self, answers: Any) -> None:
+        for name, table in answers.items():
+            new = rows(table)
+            assert not self.present[name].found.keys() & new.keys(), "a window was answered twice"
+            self.present[name].found.update(new)
+
+    def restart(self) -> None:
+        """Only what was written down is left; what nobody took up yet was not."""
+        self.live.wait_for_plan()
+        layout = self.live.binding.layout
+        tables = {n: to_table(p, self.state.groups[0]) for n, p in self.state.trees.items() if len(p)}
+        self.state = State(self.state.watermark).with_table(layout, tables)
+        self.live = begin(self.weaver, self.given, self.folder)
+        self._take_up()
+
+    def end(self) -> None:
+        self._take(advance(self.state, None, FOREVER, self._take_up()).answers)
+
+
+joins = st.tuples(st.just("join"), windows, st.sampled_from(["now", "state"]))
+leaves = st.tuples(st.just("leave"), st.integers(0, 9))
+replacements = st.tuples(st.just("replace"), st.integers(0, 9), windows)
+batches = st.tuples(st.just("run"), st.lists(entries, max_size=10), st.sampled_from(["", "kill", "restart", "plan"]))
+
+
+# To explain a failure, hypothesis would trace every line of every script, which takes ten times as long.
+PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200, phases=PHASES)
+@given(
+    st.lists(windows, min_size=1, max_size=3),
+    st.lists(joins | leaves | replacements | batches | batches, min_size=1, max_size=14),
+    st.integers(0, 20),
+    st.sampled_from(["weave_share", "tri_weave", "no_share"]),
+    st.sampled_from([1e3, 1e6, 1e8]),
+    st.sampled_from([None, 0.0, 0.1]),
+)
+def test_any_script_gives_each_query_the_windows_of_its_time_once(
+    first: list[Window], script: list[Any], delay: int, strategy: str, rate: float, tolerance: float | None
+) -> None:
+    with TemporaryDirectory() as folder:
+        job = Job(loom(strategy=strategy, rate=rate, tolerance=tolerance), first, folder, delay)
+        for what, *arguments in script:
+            if what == "run":
+                batch, then = arguments
+                if then == "plan":
+                    job.live.wait_for_plan()
+                job.run(batch, kill=then == "kill")
+                if then == "restart":
+                    job.restart()
+            else:
+                getattr(job, what)(*arguments)
+        job.end()
+        job.live.wait_for_plan()
+        for registered in job.everyone:
+            assert registered.found == registered.expected(), registered.name
+
+
+def windows_of(*spans: tuple[int, int]) -> list[ACQ]:
+    return [acq(f"q{i}", Window(length, slide)) for i, (length, slide) in enumerate(spans)]
+
+
+def never(*arguments: object) -> Plan:
+    raise AssertionError("planned from scratch")
+
+
+def test_a_change_mends_the_plan_and_says_what_it_cost_before_and_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = begin(loom(tolerance=None), windows_of((16, 4), (10, 5)), tmp_path)
+    live.take_up(0, None)
+    monkeypatch.setattr(Loom, "_optimize", never)
+    live.add([acq("late", Window(9, 9))], "now")
+    live.drop(["q1"])
+    live.take_up(3, Record(2, 50, 60))
+    log = live.changes()
+    assert [(c["batch"], c["reason"], c["queries"]) for c in log] == [
+        (0, "woven", 2), (3, "added late", 3), (3, "dropped q1", 2),
+    ]  # fmt: skip
+    assert [c["cost_before"] for c in log] == [None, log[0]["cost_after"], log[1]["cost_after"]]
+    assert log[-1]["cost_after"] == float(live.plan.cost)
+    assert live.since("late") == 61
+
+
+class Slow(Loom):
+    """Plans anew only when it is told to."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        object.__setattr__(self, "go", threading.Semaphore(0))
+
+    def anew(self, workload: Workload, curve: Curve) -> tuple[Plan, Curve]:
+        self.go.acquire(timeout=60)  # type: ignore[attr-defined]
+        return super().anew(workload, curve)
+
+
+def drifted(folder: Path) -> tuple[Slow, Live]:
+    """A plan of four queries that share nothing, though sharing were far cheaper."""
+    weaver = Slow(None, "ts", "weave_share", "panes", 1e8, tolerance=0.1)
+    live = begin(weaver, windows_of((6, 3), (6, 3), (6, 3), (6, 3)), folder)
+    live.take_up(0, None)
+    apart = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)
+    live.plan = replace(apart[0], strategy="weave_share")
+    return weaver, live
+
+
+def test_a_plan_that_drifted_is_made_anew_beside_the_job_and_taken_up_by_a_later_batch(tmp_path: Path) -> None:
+    weaver, live = drifted(tmp_path)
+    live.drop(["q2", "q3"])
+    assert len(live.take_up(1, Record(0, 5, 5)).layout.queries) == 2, "the batch does not wait for the other plan"
+    weaver.go.release()  # type: ignore[attr-defined]
+    live.wait_for_plan()
+    assert [tree.queries for tree in live.plan.trees] == [("q0", "q1")]
+    live.take_up(2, Record(1, 6, 6))
+    dropped, anew = live.changes()[-2:]
+    assert (dropped["batch"], dropped["trees"], anew["batch"], anew["trees"]) == (1, 2, 2, 1)
+    assert anew["reason"] == "planned anew: 292.2% above what the curve lets expect"
+    assert anew["cost_after"] < anew["cost_before"] == dropped["cost_after"]
+
+
+def test_a_plan_that_another_change_overtook_is_thrown_away_and_made_once_more(tmp_path: Path) -> None:
+    weaver, live = drifted(tmp_path)
+    live.drop(["q2"])
+    live.drop(["q3"])
+    weaver.go.release(2)  # type: ignore[attr-defined]
+    live.wait_for_plan()
+    live.take_up(1, Record(0, 5, 5))
+    assert [tree.queries for tree in live.plan.trees] == [("q0", "q1")]
+    assert [q.name for q in live.binding.layout.queries] == ["q0", "q1"]
+    reasons = [c["reason"].partition(":")[0] for c in live.changes()]
+    assert reasons == ["woven", "dropped q2", "dropped q3", "planned anew"]
+
+
+def test_without_a_tolerance_no_plan_is_made_anew(tmp_path: Path) -> None:
+    live = begin(loom(tolerance=None, rate=1e8), windows_of((6, 3), (6, 3)), tmp_path)
+    live.plan = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)[0]
+    live.drop(["q1"])
+    assert live._replanning is None
+    assert loom(tolerance=0.05).deviation == Fraction(1, 20)
+
+
+def test_a_query_that_takes_the_place_of_another_goes_on_without_a_gap_where_the_slices_allow(tmp_path: Path) -> None:
+    live = begin(loom(), windows_of((12, 6)), tmp_path)
+    live.take_up(0, None)
+    live.replace(acq("q0", Window(6, 6), "HAVING sum(v) > 3"))
+    live.take_up(1, Record(0, watermark=20, latest=31))
+    assert live.since("q0") == 18, "[12, 18) is answered, [18, 24) is not"
+    live.replace(acq("q0", Window(7, 7)))
+    live.take_up(2, Record(1, watermark=20, latest=31))
+    assert live.since("q0") == 32, "slices of six microseconds cannot be cut: only windows without a row yet are left"
+    assert [c["reason"] for c in live.changes()] == ["woven", "replaced q0", "replaced q0"]
+
+
+def test_a_query_with_other_columns_cannot_take_the_place_of_another(tmp_path: Path) -> None:
+    live = begin(loom(), windows_of((12, 6)), tmp_path)
+    (other,) = parse(live.plan.workload[0].text.replace("AS value", "AS total"), name="q0")
+    with pytest.raises(CannotChange, match=r"q0 answers \(k string, .*value double\), and what is .* total double\)"):
+        live.replace(other)
+    with pytest.raises(CannotChange, match="there is no query q7; there are q0"):
+        live.replace(acq("q7", Window(6, 6)))
+    assert live._pending is None
+
+
+def test_what_a_sink_refuses_does_not_join(tmp_path: Path) -> None:
+    told: list[list[str]] = []
+
+    def opened(layout: Layout) -> None:
+        told.append([q.name for q in layout.queries])
+        if "bad" in told[-1]:
+            raise CannotChange("not here")
+
+    live = begin(loom(), windows_of((12, 6)), tmp_path, opened)
+    with pytest.raises(CannotChange, match="not here"):
+        live.add([acq("bad", Window(6, 6))], "now")
+    live.add([acq("good", Window(6, 6))], "now")
+    assert told == [["bad"], ["good"]]
+    assert [q.name for q in live.plan.workload] == ["q0", "good"]
+
+
+def test_a_restart_goes_by_what_was_written_down(tmp_path: Path) -> None:
+    given = windows_of((12, 6), (9, 3))
+    live = begin(loom(), given, tmp_path)
+    live.take_up(0, None)
+    live.replace(acq("q0", Window(6, 6)))
+    live.take_up(1, Record(0, 20, 31))
+    live.replace(acq("q0", Window(18, 6)))
+    live.drop(["q1"])
+    live.add([acq("more", Window(3, 3))], "now")
+    live.take_up(2, Record(1, 20, 31))
+    again = begin(loom(), given, tmp_path)
+    again.take_up(3, Record(2, 20, 31))
+    assert {q.name: q.window for q in again.plan.workload} == {"q0": Window(18, 6), "more": Window(3, 3)}
+    changed = begin(loom(), [acq("q0", Window(24, 6))], tmp_path)
+    changed.take_up(4, Record(3, 20, 40))
+    assert changed.changes()[-1]["reason"] == "restarted, replaced q0"
+    assert changed.since("q0") == 41
