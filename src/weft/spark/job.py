@@ -19,7 +19,7 @@ from weft.spark.pipeline import BatchMetrics, Pipeline
 from weft.spark.run import NotServed, Run
 from weft.spark.session import use_this_python
 from weft.spark.sink import ParquetSink, Sink, folder_of, make_sink
-from weft.spark.weaver import Weaver
+from weft.spark.weaver import DEFAULT_TOLERANCE, Weaver
 from weft.sql import duration
 from weft.sql.read import Queries, read_queries
 
@@ -35,14 +35,17 @@ def weave(
     latency: Latency = "batch",
     rate: float = 10_000,
     buckets: int | None = None,
+    tolerance: float | None = DEFAULT_TOLERANCE,
 ) -> Job:
     """Weave queries over one stream, or one bounded table, into one job.
 
     `event_time` is the column that the windows are over; `watermark` is how late a row may come. With
     `latency="bounded"` no slide of a window takes more than a constant number of operations, whatever its range.
+    When queries have come and gone and the mended plan costs more than `tolerance` above what the curve of earlier plans
+    lets expect, all are planned anew beside the job; None: never.
     """
     use_this_python(stream.sparkSession)
-    weaver = Weaver(stream, event_time, strategy, technique, rate, known_latency(latency))
+    weaver = Weaver(stream, event_time, strategy, technique, rate, known_latency(latency), tolerance)
     plan, binding = weaver.weave(read_queries(queries, event_time))
     cores = stream.sparkSession.sparkContext.defaultParallelism
     return Job(weaver, plan, binding, duration(watermark), buckets or max(1, cores))

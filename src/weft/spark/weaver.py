@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from weft.model import ACQ, Workload
 from weft.optimizer import TECHNIQUES, Cost, optimize
 from weft.optimizer.incremental import Curve, change_plan
+from weft.optimizer.serving import Latency, load_speeds, serve
 from weft.plan import Plan
 from weft.spark.analysis import Known, remembering
 from weft.spark.bind import Binding, bind_plan
@@ -32,6 +33,7 @@ class Weaver:
     strategy: str
     technique: str
     rate: float
+    latency: Latency = "batch"
     tolerance: float | None = DEFAULT_TOLERANCE
     """None: a mended plan is never made anew."""
     known: Known = field(default_factory=Known, compare=False, repr=False)
@@ -54,6 +56,7 @@ class Weaver:
         for acq in joining:
             self._check(acq, plan.workload[0])
         mended, _ = change_plan(plan, joining, leaving, Cost(TECHNIQUES[self.technique]))
+        mended = self._served(mended)
         return mended, self.bind(mended, groupings)
 
     def anew(self, workload: Workload, curve: Curve) -> tuple[Plan, Curve]:
@@ -69,7 +72,10 @@ class Weaver:
             return bind_plan(plan, self.stream, self.event_time, groupings)
 
     def _optimize(self, workload: Workload) -> Plan:
-        return optimize(workload, rate=self.rate, strategy=self.strategy, technique=self.technique)
+        return self._served(optimize(workload, rate=self.rate, strategy=self.strategy, technique=self.technique))
+
+    def _served(self, plan: Plan) -> Plan:
+        return serve(plan, load_speeds(), latency=self.latency)
 
     def _check(self, acq: ACQ, first: ACQ) -> None:
         if acq.source != first.source:
