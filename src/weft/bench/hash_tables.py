@@ -13,7 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.bench.packets import Packets
-from weft.optimizer.phantoms import Configuration, Flows, GroupStatistics, Prices, Relation, Seen, Table, measure_flows
+from weft.optimizer.phantoms import (
+    Configuration,
+    Flows,
+    GroupStatistics,
+    Prices,
+    Relation,
+    Seen,
+    Table,
+    eviction_rate,
+    measure_flows,
+)
 
 Ints = NDArray[np.int64]
 
@@ -31,6 +41,26 @@ class Counted:
         probes = sum(seen.rows for seen in self.seen.values())
         evictions = sum(self.seen[query].collisions for query in self.configuration.queries)
         return (probes * prices.probe + evictions * prices.eviction) / self.rows
+
+    def cost(self, prices: Prices, statistics: GroupStatistics) -> float:
+        """Equation 29 with the rates that were seen: a row, with its share in emptying tables where epochs end."""
+        emptying = 0.0
+
+        def feed(table: Table) -> tuple[float, set[int]]:
+            """What a row costs that comes to the table, and the epochs after which it is emptied."""
+            nonlocal emptying
+            seen = self.seen[table.relation]
+            leaving = prices.eviction if table.asked else 0.0
+            ends = set(statistics.epochs.get(table.relation, (1,))) if table.asked else set[int]()
+            for child in table.children:
+                cost, epochs = feed(child)
+                leaving += cost
+                ends |= epochs
+            emptying += float(eviction_rate(ends)) * seen.buckets * leaving
+            return prices.probe + (seen.collisions / seen.rows if seen.rows else 0.0) * leaving, ends
+
+        within = sum(feed(root)[0] for root in self.configuration.raw)
+        return within + emptying / statistics.rows
 
     @property
     def flows(self) -> Flows:

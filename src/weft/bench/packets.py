@@ -101,3 +101,9 @@ def _distinct(random: np.random.Generator, number: int, left: int, right: int) -
         more = random.integers(0, left * right, number - len(pairs))
         pairs = np.unique(np.concatenate([pairs, more]))
     return pairs
+
+
+def one_a_flow(rows: int, seed: int) -> Packets:
+    """What `clustered` is without its clusters: a packet stands for a flow, and headers come equally often."""
+    kinds = headers(seed)
+    return Packets(kinds[np.random.default_rng(seed + 1).permutation(np.arange(rows) % len(kinds))])

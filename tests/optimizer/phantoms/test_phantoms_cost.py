@@ -243,23 +243,30 @@ def test_names_that_there_are_not_are_refused() -> None:
 # The peak.
 
 
-@pytest.mark.parametrize("share", [0.99, 0.9, 0.7])
+@pytest.mark.parametrize("share", [0.99, 0.9, 0.8])
 def test_shrink_and_shift_come_just_below_the_peak(share: float) -> None:
-    known, prices = GroupStatistics(COUNTS, Flows((30, 2, 1))), Prices()
+    # Long flows at all depths: few groups that a phantom throws down are thrown out of a query's table.
+    known, prices = GroupStatistics(COUNTS, Flows((30, 20, 20))), Prices()
     begun = allocate(parse("ABCD(AB BCD(BC BD CD))"), known, 6000)
     peak = share * begun.emptying
     smaller, moved = (way(begun, known, prices, peak) for way in (shrink, shift))
     assert smaller is not None
+    assert moved is not None
     assert smaller.emptying == pytest.approx(peak, rel=1e-6)
     assert smaller.emptying <= peak
     ratios = {smaller.space[r] / begun.space[r] for r in begun.space}
     assert max(ratios) - min(ratios) < 1e-9
-    if moved is not None:
-        assert moved.emptying <= peak
-        assert sum(moved.space.values()) == pytest.approx(6000)
-        assert all((moved.space[r] > begun.space[r]) == (r in begun.configuration.phantoms) for r in begun.space)
-    best = within_peak(begun, known, prices, peak)
-    assert best.cost == min(a.cost for a in (smaller, moved) if a is not None)
+    assert moved.emptying <= peak
+    assert sum(moved.space.values()) == pytest.approx(6000)
+    assert all((moved.space[r] > begun.space[r]) == (r in begun.configuration.phantoms) for r in begun.space)
+    assert within_peak(begun, known, prices, peak).cost == min(smaller.cost, moved.cost)
+
+
+def test_shift_gives_up_where_queries_collide_with_what_it_sends_them() -> None:
+    known, prices = GroupStatistics(COUNTS), Prices()
+    begun = allocate(parse("ABCD(AB BCD(BC BD CD))"), known, 600)
+    assert shift(begun, known, prices, 0.9 * begun.emptying) is None
+    assert within_peak(begun, known, prices, 0.9 * begun.emptying).emptying <= 0.9 * begun.emptying
 
 
 def test_a_peak_that_is_high_enough_changes_nothing_and_one_too_low_is_refused() -> None:

@@ -7,12 +7,18 @@ from collections.abc import Mapping
 from weft.bench.figures.counting import COUNTING
 from weft.bench.figures.figure import Claim, Figure, Scale
 from weft.bench.figures.mending import MENDING
+from weft.bench.figures.phantoms_choosing import PHANTOM_CHOOSING
+from weft.bench.figures.phantoms_collisions import PHANTOM_COLLISIONS
+from weft.bench.figures.phantoms_counted import PHANTOM_COUNTED
+from weft.bench.figures.phantoms_space import PHANTOM_SPACE
 from weft.bench.figures.sharing import SHARING
 from weft.bench.figures.short_cuts import SHORT_CUTS
 from weft.bench.figures.techniques import TECHNIQUE_FIGURES
 
+PHANTOMS = (*PHANTOM_COLLISIONS, *PHANTOM_SPACE, *PHANTOM_CHOOSING, *PHANTOM_COUNTED)
+
 FIGURES: Mapping[str, Figure] = {
-    figure.name: figure for figure in (*SHARING, *MENDING, *SHORT_CUTS, *COUNTING, *TECHNIQUE_FIGURES)
+    figure.name: figure for figure in (*SHARING, *MENDING, *SHORT_CUTS, *COUNTING, *TECHNIQUE_FIGURES, *PHANTOMS)
 }
 
 __all__ = ["FIGURES", "Claim", "Figure", "Scale"]

@@ -49,24 +49,20 @@ def _unfold(forests: Forests, root: Floats, memory: float, prices: Prices) -> Fl
     stream keeps nothing, which is the optimum of one level. A fed table counts as a leaf here, whatever it feeds; a
     table that is asked for itself pays an eviction with every group that leaves it, as if it probed so much more.
     """
-    roots = np.zeros(len(root))
-    fanout = np.zeros(len(root))
-    for level in forests.levels:
-        roots += forests.fed(level, root[level])
-        fanout += forests.fed(level, np.ones(len(level)))
+    tables = np.flatnonzero(forests.depth > 0)
+    roots = forests.fed(tables, root[tables])
+    fanout = forests.fed(tables, np.ones(len(tables)))
     beside = (fanout * prices.probe + forests.asked * prices.eviction) / (MU * prices.eviction)
-    beside[forests.source] = 0.0
     space = np.full(len(root), float(memory))
-    own = space.copy()
     for level in forests.levels:
         above = forests.up[level]
         total = space[above]
         kept = np.where(forests.depth[above] > 0, np.sqrt(roots[above] ** 2 + beside[above] * total), 0.0)
         space[level] = total * root[level] / (roots[above] + kept)
-        own[level] = space[level]
-        own -= np.where(forests.depth > 0, forests.fed(level, space[level]), 0.0)
-    kept_by_each: Floats = np.maximum(own, 0.0)  # rounding
-    return kept_by_each
+    passed_on = forests.fed(tables, space[tables])
+    passed_on[forests.source] = 0.0
+    own: Floats = np.maximum(space - passed_on, 0.0)  # rounding
+    return own
 
 
 def linear_proportion(forests: Forests, memory: float, prices: Prices) -> Floats:

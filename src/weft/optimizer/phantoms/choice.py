@@ -18,9 +18,9 @@ from weft.optimizer.phantoms.statistics import GroupStatistics
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A phantom that was added, and what a row cost then; the first has none."""
+    """A phantom that was added, or a table that began to feed others, and what a row cost then; the first has none."""
 
-    phantom: Relation | None
+    relation: Relation | None
     cost: float
 
 
@@ -73,8 +73,16 @@ class Candidates:
         return np.arange(len(self.queries), len(self.relations), dtype=np.int64)
 
     def begin(self) -> Fed:
+        """The stream feeds every query."""
         number = len(self.queries)
         return Fed(self, np.arange(number, dtype=np.int64), np.full(number, number, np.int64))
+
+    def nested(self) -> Fed:
+        """Each query is fed by the smallest query that contains it."""
+        number = len(self.queries)
+        above = np.where(self.within[:number, :number], self.rank[None, :number], np.iinfo(np.int64).max)
+        parents = np.where(self.within[:number, :number].any(1), above.argmin(1), number)
+        return Fed(self, np.arange(number, dtype=np.int64), parents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +130,54 @@ class Fed:
         good &= ~self._useless(parents)
         return Additions(self, which[good], parents[good])
 
+    def with_other_feeders(self) -> Moves:
+        """Every way to have a table feed more without a new one: one more, or all that it can feed and that are fed by
+        the same table as it. This is how a query comes to feed others.
+        """
+        tables = len(self.slots)
+        can = self.candidates.within[np.ix_(self.slots, self.slots)]
+        can &= self.parents[:, None] != np.arange(tables)[None, :]
+        children, feeders = np.nonzero(can)
+        ones = np.broadcast_to(self.parents, (len(children), tables)).copy()
+        ones[np.arange(len(children)), children] = feeders
+        beside = can.T & (self.parents[None, :] == self.parents[:, None])
+        several = np.flatnonzero(beside.sum(1) > 1)
+        alls = np.where(beside[several], several[:, None], self.parents[None, :])
+        parents = np.concatenate([ones, alls])
+        good = ~self._useless(parents)
+        return Moves(self, np.concatenate([feeders, several])[good], parents[good])
+
     def _useless(self, parents: Ints) -> Bools:
         """Where a phantom of ours would feed less than two."""
         ours = np.flatnonzero(~self.candidates.columns.asked[self.slots])
         if not len(ours):
             return np.zeros(len(parents), np.bool_)
-        feeds = (parents[:, :, None] == ours[None, None, :]).sum(1)
-        useless: Bools = (feeds < 2).any(1)
+        width = parents.shape[1] + 1  # the stream feeds too
+        entries = parents + np.arange(len(parents), dtype=np.int64)[:, None] * width
+        feeds = np.bincount(entries.ravel(), minlength=len(parents) * width).reshape(-1, width)
+        useless: Bools = feeds[:, ours].min(1) < 2
         return useless
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Ways to feed the same tables: `feeders[c]` is the slot that feeds more in configuration c."""
+
+    fed: Fed
+    feeders: Ints
+    parents: Ints
+
+    def __len__(self) -> int:
+        return len(self.feeders)
+
+    def forests(self) -> Forests:
+        return Forests(self.parents, self.fed.candidates.columns.take(self.fed.slots), self.fed.candidates.stream)
+
+    def relation(self, place: int) -> Relation:
+        return self.fed.candidates.relations[int(self.fed.slots[self.feeders[place]])]
+
+    def take(self, place: int) -> Fed:
+        return replace(self.fed, parents=self.parents[place])
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +195,9 @@ class Additions:
         ours = np.broadcast_to(self.fed.slots, (len(self), len(self.fed.slots)))
         slots = np.concatenate([ours, self.phantoms[:, None]], axis=1)
         return Forests(self.parents, self.fed.candidates.columns.take(slots), self.fed.candidates.stream)
+
+    def relation(self, place: int) -> Relation:
+        return self.fed.candidates.relations[int(self.phantoms[place])]
 
     def take(self, place: int) -> Fed:
         slots = np.append(self.fed.slots, self.phantoms[place])

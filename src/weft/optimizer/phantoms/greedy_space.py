@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from weft.model import WeftError
 from weft.optimizer.phantoms.allocation import allocate
-from weft.optimizer.phantoms.choice import Candidates, Choice, Step
+from weft.optimizer.phantoms.choice import Additions, Candidates, Choice, Step
 from weft.optimizer.phantoms.collisions import Floats
 from weft.optimizer.phantoms.forests import Forests
 from weft.optimizer.phantoms.relation import Relation
@@ -33,20 +35,22 @@ def greedy_by_space(
     cost = float(forests.cost(_wanted(forests, phi), prices)[0])
     steps = [Step(None, cost)]
     remaining = memory - float(wanted[fed.slots].sum())
-    while len(left := left[wanted[left] < remaining]):
-        additions = fed.with_each(left)
-        if not len(additions):
+    while True:
+        # Without a new table first: that takes no space.
+        for ways in (fed.with_other_feeders(), fed.with_each(left[wanted[left] < remaining])):
+            if not len(ways):
+                continue
+            forests = ways.forests()
+            saved = cost - forests.cost(_wanted(forests, phi), prices)
+            place = int((saved / wanted[ways.phantoms] if isinstance(ways, Additions) else saved).argmax())
+            if saved[place] > 0:
+                fed, cost = ways.take(place), cost - float(saved[place])
+                steps.append(Step(ways.relation(place), cost))
+                break
+        else:
             break
-        forests = additions.forests()
-        saved = cost - forests.cost(_wanted(forests, phi), prices)
-        best = int((saved / wanted[additions.phantoms]).argmax())
-        if not saved[best] > 0:
-            break
-        phantom = additions.phantoms[best]
-        fed, cost = additions.take(best), cost - float(saved[best])
-        remaining -= float(wanted[phantom])
-        left = left[left != phantom]
-        steps.append(Step(candidates.relations[phantom], cost))
+        remaining = memory - float(wanted[fed.slots].sum())
+        left = left[~np.isin(left, fed.slots)]
     # All tables have phi times their groups, so that what remains in proportion makes the whole in proportion.
     return Choice(allocate(fed.configuration, statistics, memory, prices, "pl"), tuple(steps))
 

@@ -12,8 +12,8 @@ from weft.model import WeftError
 from weft.optimizer.phantoms.allocation import Allocated, price
 from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
 
-HALVINGS = 40
-"""Of the amount that is searched: to a millionth of a millionth of the memory."""
+STEPS, HALVINGS = 100, 30
+"""Changes are tried in hundredths, and the first hundredth that is enough is halved to a thousand-millionth."""
 
 
 class PeakTooLow(WeftError):
@@ -57,12 +57,17 @@ def within_peak(allocated: Allocated, statistics: GroupStatistics, prices: Price
 
 
 def _least(allocated: Allocated, changed: Callable[[float], Allocated], peak: float) -> Allocated | None:
-    """The least change between nothing and all that is within the peak, by halving."""
+    """The least change that is within the peak. A larger one may be too much again: what a shift takes from queries,
+    it makes collide there."""
     if allocated.emptying <= peak:
         return allocated
-    low, high, best = 0.0, 1.0, changed(1.0)
-    if best.emptying > peak:
+    for step in range(1, STEPS + 1):
+        best = changed(step / STEPS)
+        if best.emptying <= peak:
+            break
+    else:
         return None
+    low, high = (step - 1) / STEPS, step / STEPS
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         found = changed(middle)

@@ -103,7 +103,7 @@ def _independent(relation: Relation, counted: Mapping[Relation, float], most: fl
 
 
 def _common(shared: Relation, counted: Mapping[Relation, float]) -> float:
-    return max((count for other, count in counted.items() if other <= shared), default=1.0)
+    return max((count for other, count in counted.items() if other <= shared), default=1.0) if shared else 1.0
 
 
 def _drawn(possible: float, rows: float) -> float:
