@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from weft.cli.bench import bench
 from weft.cli.calibrate import calibrate
+from weft.cli.check import check
 from weft.cli.demo import demo
 from weft.cli.generate import generate
 from weft.cli.plan import plan
@@ -63,6 +64,7 @@ app.command()(generate)
 app.command()(run)
 app.command()(demo)
 app.command()(calibrate)
+app.command()(check)
 app.add_typer(bench, name="bench")
 
 

@@ -41,7 +41,7 @@ def weave(
 
     `event_time` is the column that the windows are over; `watermark` is how late a row may come. With
     `latency="bounded"` no slide of a window takes more than a constant number of operations, whatever its range.
-    When queries have come and gone and the mended plan costs more than `tolerance` above what the curve of earlier plans
+    When queries have come and gone and the mended plan costs more than `tolerance` above what the curve of former plans
     lets expect, all are planned anew beside the job; None: never.
     """
     use_this_python(stream.sparkSession)

@@ -8,7 +8,7 @@ A restart reads the newest, and goes on from it with the queries that it is give
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -76,20 +76,20 @@ def write_plan(store: Store, record: PlanRecord) -> None:
     )
 
 
-def _names(store: Store) -> list[str]:
+def plan_names(store: Store) -> list[str]:
     return [n for n in store.names("plans") if n.endswith(".json") and not n.startswith(".")]
 
 
 def newest_plan(store: Store) -> PlanRecord | None:
-    names = _names(store)
-    return _read(store, names[-1]) if names else None
+    names = plan_names(store)
+    return read_plan(store, names[-1]) if names else None
 
 
 def all_plans(store: Store) -> list[PlanRecord]:
-    return [_read(store, name) for name in _names(store)]
+    return [read_plan(store, name) for name in plan_names(store)]
 
 
-def _read(store: Store, name: str) -> PlanRecord:
+def read_plan(store: Store, name: str) -> PlanRecord:
     found = store.read_json(f"plans/{name}")
     readers = {name: Reader(r["since"], tuple(r["pools"])) for name, r in found["readers"].items()}
     current, older = (tuple(map(_tree_from, found[part])) for part in ("current", "older"))
@@ -125,6 +125,7 @@ def _tree_json(tree: TreeLayout) -> dict[str, Any]:
         "grouping": tree.grouping.number,
         "keys": base64.b64encode(pa.schema(tree.grouping.keys).serialize()).decode(),
         "edges": [list(c) for c in tree.edges.classes],
+        "begins": None if tree.begins is None else [list(c) for c in tree.begins.classes],
         "components": [[c.kind, list(c.arguments)] for c in tree.components],
         "filters": [[text, bit] for text, bit in tree.filters.items()],
         "words": tree.words,
@@ -132,12 +133,17 @@ def _tree_json(tree: TreeLayout) -> dict[str, Any]:
     }
 
 
+def _edges(classes: Sequence[Sequence[int]]) -> Edges:
+    return Edges(tuple((slide, shift) for slide, shift in classes))
+
+
 def _tree_from(found: Mapping[str, Any]) -> TreeLayout:
     keys = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(found["keys"])))
     return TreeLayout(
         number=found["number"],
         grouping=Grouping(found["grouping"], tuple(keys)),
-        edges=Edges(tuple((slide, shift) for slide, shift in found["edges"])),
+        edges=_edges(found["edges"]),
+        begins=None if found["begins"] is None else _edges(found["begins"]),
         components=tuple(Component(kind, tuple(arguments)) for kind, arguments in found["components"]),
         filters={text: None if bit is None else (bit[0], bit[1]) for text, bit in found["filters"]},
         words=found["words"],
