@@ -120,15 +120,16 @@ class Fed:
         above_slot = np.where(over.any(1), above.argmin(1), tables)
         beside = fits & (self.parents[None, :] == above_slot[:, None])
         taken = fits & (rank[phantoms][:, None] < ranks[self.parents][None, :])
-        moved = np.concatenate([beside, taken])
-        which = np.concatenate([phantoms, phantoms])
+        first = np.flatnonzero(np.count_nonzero(beside, axis=1) >= 2)
+        second = np.flatnonzero((np.count_nonzero(taken, axis=1) >= 2) & (beside != taken).any(1))
+        moved = np.concatenate([beside[first], taken[second]])
+        which = np.concatenate([first, second])
+        # The new table takes the slot that the stream had.
         feeding = np.where(moved, tables, np.where(self.parents == tables, tables + 1, self.parents)[None, :])
-        up = np.concatenate([above_slot, above_slot])
+        up = above_slot[which]
         parents = np.concatenate([feeding, np.where(up == tables, tables + 1, up)[:, None]], axis=1)
-        good = moved.sum(1) >= 2
-        good[len(phantoms) :] &= (beside != taken).any(1)
-        good &= ~self._useless(parents)
-        return Additions(self, which[good], parents[good])
+        good = ~self._useless(parents)
+        return Additions(self, phantoms[which[good]], parents[good])
 
     def with_other_feeders(self) -> Moves:
         """Every way to have a table feed more without a new one: one more, or all that it can feed and that are fed by

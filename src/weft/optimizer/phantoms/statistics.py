@@ -65,7 +65,8 @@ class GroupStatistics:
 
 def estimate(wanted: Iterable[Relation], known: Mapping[Relation, float], rows: float) -> dict[Relation, float]:
     """Groups of every wanted relation: counted ones as they are, the others by what they are put together from."""
-    counted = {relation: max(1.0, float(count)) for relation, count in known.items()}
+    wanted = tuple(wanted)
+    counted = {relation: max(1.0, float(known[relation])) for relation in sorted(known, key=order)}
     found: dict[Relation, float] = {frozenset(): 1.0}
     # Smaller relations first: a larger one has no fewer groups than any that it contains.
     for relation in sorted(set(wanted) | set(known), key=lambda r: (len(r), order(r))):
@@ -86,7 +87,7 @@ def _independent(relation: Relation, counted: Mapping[Relation, float], most: fl
     covered: Relation = frozenset()
     product = 1.0
     while covered != relation:
-        # The part that brings most attributes; of those the one that brings fewest groups.
+        # The part that brings most attributes; of those the one that brings fewest groups, the first where equal.
         new = [(part, count / _common(part & covered, counted)) for part, count in parts if part - covered]
         if not new:
             if np.isfinite(most):
@@ -96,7 +97,7 @@ def _independent(relation: Relation, counted: Mapping[Relation, float], most: fl
                 f"nothing tells how many groups {show(relation)} has: no count has {missing}; count {show(relation)}, "
                 "or each of its attributes"
             )
-        part, factor = min(new, key=lambda item: (-len(item[0] - covered), item[1], order(item[0])))
+        part, factor = min(new, key=lambda item: (-len(item[0] - covered), item[1]))
         covered |= part
         product *= max(factor, 1.0)
     return product
