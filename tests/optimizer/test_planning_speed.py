@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,8 +11,11 @@ from exhaustive import pair_by_pair, query
 from weft.bench.plan import people, random_windows
 from weft.model import InvalidWindow, Window, Workload
 from weft.optimizer import TECHNIQUES, Cost, bounds, optimize
+from weft.optimizer.edge_counting import between, exact
 from weft.optimizer.parts import equal_edges
 from weft.optimizer.weaving import Weaving
+from weft.plan import text
+from weft.plan.explain import explain, to_json
 
 
 def woven(workload: Workload, saving: Fraction) -> Weaving:
@@ -43,6 +47,30 @@ def test_bundles_of_equal_slides_merge_what_single_parts_merge(
         assert [t.queries for t in together.trees] == [t.queries for t in alone.trees]
 
 
+@pytest.mark.parametrize("technique", ["blocks", "panes", "slick_deque_inv"])
+def test_rows_of_merged_parts_that_find_no_room_change_no_merge(
+    technique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workload = random_windows(30, seed=2)
+    for rate in ("0.05", "0.5"):
+        kept = optimize(workload, rate, "weave_share", technique)
+        with monkeypatch.context() as patch:
+            patch.setattr(bounds, "MOST_KEPT", 0)
+            assert optimize(workload, rate, "weave_share", technique) == kept
+
+
+def test_what_is_kept_of_pairs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MOST_KEPT", 5_000)
+    cost = Cost(TECHNIQUES["blocks"])
+    found = Weaving(equal_edges(list(enumerate(people(400, seed=4))), cost), Fraction(1000), cost, above=0)
+    merges = 0
+    while (merge := found.best()) is not None:
+        found.merge(merge)
+        merges += 1
+        assert found._table._kept.size <= 5_000
+    assert merges > 100
+
+
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1), Fraction(100)])
 def test_random_slides_merge_as_pair_by_pair(rate: Fraction) -> None:
     workload, cost = random_windows(14, seed=5), Cost(TECHNIQUES["panes"])
@@ -69,6 +97,39 @@ def test_composite_slides_beyond_64_bits_have_a_plan() -> None:
     plan = optimize([query(f"q{i}", 2 * s, s) for i, s in enumerate(slides)], 1000, "weave_share", "panes")
     assert plan.trees[0].edges.period > 1 << 63
     assert 0 < plan.cost <= plan.unshared
+
+
+def test_slides_next_to_the_longest_that_can_be_counted_have_a_plan() -> None:
+    # Ten of them in one tree go through compiled code; a product of two passes 64 bits.
+    windows = [Window((1 << 62) + 2 * i + 1, (1 << 62) - 2 * i - 1) for i in range(10)]
+    workload = [replace(query("q", 1, 1), name=f"q{i}", window=w) for i, w in enumerate(windows)]
+    tree = Cost(TECHNIQUES["panes"]).tree(workload)
+    assert 0 < tree.edge_rate <= sum(Fraction(len(w.classes) * 1_000_000, w.slide) for w in windows)
+    assert optimize(workload, 1, "weave_share").cost > 0
+
+
+def test_slides_beyond_64_bits_have_a_clear_error() -> None:
+    windows = [Window((1 << 70) + i, (1 << 64) + i) for i in range(6)]
+    workload = [replace(query("q", 1, 1), name=f"q{i}", window=w) for i, w in enumerate(windows)]
+    with pytest.raises(exact.SlideTooLong, match=r"the longest is 2\*\*63 - 1"):
+        optimize(workload, 10**9, "weave_share", "panes")
+
+
+def test_a_tree_too_large_to_count_has_a_cost_between_two_numbers_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = random_windows(40, seed=6)
+    counted = optimize(workload, 10_000, "weave_share", "panes")
+    between._missed_between.cache_clear()
+    monkeypatch.setattr(between, "STEPS", 0)
+    enclosed = optimize(workload, 10_000, "weave_share", "panes")
+    between._missed_between.cache_clear()
+    assert counted.cost_high is None
+    assert [t.queries for t in enclosed.trees] == [t.queries for t in counted.trees]
+    assert enclosed.cost_high is not None
+    assert enclosed.cost <= counted.cost <= enclosed.cost_high <= enclosed.cost * Fraction(1001, 1000)
+    (tree,) = enclosed.trees
+    assert tree.edge_rate < counted.trees[0].edge_rate < (tree.edge_rate_high or 0)
+    assert f"cost {text.amount(enclosed.cost)} to {text.amount(enclosed.cost_high)} ops/s" in explain(enclosed)
+    assert to_json(enclosed)["cost_high_exact"] == str(enclosed.cost_high)
 
 
 @pytest.mark.parametrize(("length", "slide"), [(10, 0), (10, -1), (-5, -5), (5, 10)])

@@ -112,7 +112,7 @@ class Table:
         slot = left_slot if left_slot is not None else right_slot
         one, other = self._of(left, left_slot), self._of(right, right_slot)
         # Of what another tree has in common with the two, the second adds no more than it has that the first has not.
-        more, other_more = new.near_rate - left.near_rate, new.near_rate - right.near_rate
+        more, other_more = new.near_high - left.near_rate, new.near_high - right.near_rate
         common = np.minimum(one + np.minimum(other, more), other + np.minimum(one, other_more))
         common += SLACK * new.near_rate
         for old in (left_slot, right_slot):

@@ -53,7 +53,7 @@ def theorem_1(plan: Plan) -> tuple[Condition, ...]:
 def certain_share(plan: Plan, cost: Cost) -> Fraction:
     """What the plan saves, over the most that any plan could: at least this share of the best."""
     possible = plan.unshared - _least_cost(plan, cost)
-    return max(Fraction(0), (plan.unshared - plan.cost) / possible) if possible > 0 else Fraction(1)
+    return max(Fraction(0), (plan.unshared - (plan.cost_high or plan.cost)) / possible) if possible > 0 else Fraction(1)
 
 
 def _least_cost(plan: Plan, cost: Cost) -> Fraction:

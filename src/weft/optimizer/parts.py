@@ -28,10 +28,13 @@ class Part:
     pieces: tuple[Edges, ...]
     """Their union is what the part cuts. Put together only where somebody asks: most merged parts are merged again."""
     rate: Fraction
+    high: Fraction
+    """No less than the edge rate, which is no less than `rate`; equal where edges were counted."""
     load: Load
     """Without its shorter ranges, where the technique does not ask for them."""
     omega: Fraction
     near_rate: float
+    near_high: float
     near_final: float
     near_floor: float
 
@@ -39,31 +42,43 @@ class Part:
     def of_class(cls, slide: int, begin: int, end: int, queries: Sequence[tuple[int, ACQ]], cost: Cost) -> Part:
         """Queries that all begin and end at these shifts of one slide, in either order."""
         edges = Edges(((slide, begin),) if begin == end else ((slide, begin), (slide, end)))
+        rate = edge_rate(edges)
         load = _load_of_one_slide(slide, [q.window.length for _, q in queries], queries, cost.technique)
-        return cls.priced(tuple([(i, q.name) for i, q in queries]), (edges,), edge_rate(edges), load, cost)
+        return cls.priced(tuple([(i, q.name) for i, q in queries]), (edges,), (rate, rate), load, cost)
 
     @classmethod
     def of_tree(cls, queries: Sequence[tuple[int, ACQ]], tree: Tree, cost: Cost) -> Part:
         """The same for queries whose tree is known."""
+        rates = (tree.edge_rate, tree.edge_rate if tree.edge_rate_high is None else tree.edge_rate_high)
         load = load_of([q.window for _, q in queries], cost.technique)
-        return cls.priced(tuple((i, q.name) for i, q in queries), (tree.edges,), tree.edge_rate, load, cost)
+        return cls.priced(tuple((i, q.name) for i, q in queries), (tree.edges,), rates, load, cost)
 
     @classmethod
     def priced(
-        cls, queries: tuple[tuple[int, str], ...], pieces: tuple[Edges, ...], rate: Fraction, load: Load, cost: Cost
+        cls,
+        queries: tuple[tuple[int, str], ...],
+        pieces: tuple[Edges, ...],
+        rates: tuple[Fraction, Fraction],
+        load: Load,
+        cost: Cost,
     ) -> Part:
+        rate, high = rates
         omega = cost.technique.omega(load, rate)
         floor = omega if cost.technique.floor is cost.technique.omega else cost.technique.floor(load, rate)
         near_rate, near_omega = float(rate), float(omega)
         near_floor = near_omega if floor is omega else float(floor)
-        return cls(queries[0][0], queries, pieces, rate, load, omega, near_rate, near_rate * near_omega, near_floor)
+        near_high, near_final = near_rate if high is rate else float(high), near_rate * near_omega
+        position = queries[0][0]
+        return cls(position, queries, pieces, rate, high, load, omega, near_rate, near_high, near_final, near_floor)
 
     @property
     def edges(self) -> Edges:
         return union(self.pieces)
 
     def tree(self, cost: Cost) -> Tree:
-        return Tree(tuple(n for _, n in self.queries), self.edges, self.rate, self.omega, cost.technique.name)
+        high = None if self.high == self.rate else self.high
+        names = tuple([name for _, name in self.queries])
+        return Tree(names, self.edges, self.rate, self.omega, cost.technique.name, edge_rate_high=high)
 
 
 def union(pieces: Sequence[Edges]) -> Edges:
@@ -94,18 +109,21 @@ def joint_load(left: Load, right: Load, technique: Technique) -> Load:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Two parts as one: `gain` is by how much the plan gets cheaper, negative where it gets dearer."""
+    """Two parts as one: `gain` is by how much the plan gets cheaper, negative where it gets dearer.
+
+    Where edges are enclosed, it is what is gained for sure.
+    """
 
     gain: Fraction
     left: Part
     right: Part
     pieces: tuple[Edges, ...]
-    rate: Fraction
+    rates: tuple[Fraction, Fraction]
     load: Load
 
     def part(self, cost: Cost) -> Part:
         queries = tuple(sorted(self.left.queries + self.right.queries))
-        return Part.priced(queries, self.pieces, self.rate, self.load, cost)
+        return Part.priced(queries, self.pieces, self.rates, self.load, cost)
 
 
 def equal_edges(queries: Sequence[tuple[int, ACQ]], cost: Cost) -> list[Part]:

@@ -2,7 +2,8 @@
 
 The papers try all pairs in each round. Here a pair waits under an upper bound of its gain; only a pair whose bound
 reaches the best gain known is looked at closer. The merges are the same: bounds are never too low, gains are exact,
-and of equal gains the pair that comes first in the workload wins.
+and of equal gains the pair that comes first in the workload wins. Trees of so many odd slides
+that nobody waits for a count have edges within bounds; then the merge that surely gains most is made.
 
     bundles of parts   each part alone; where there are too many, those of equal slides together
     rows of bounds     from the edges that two bundles have in common at most: exact for two windows, sums for trees
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from weft.model import ACQ
 from weft.optimizer.bounds import SLACK, Members, Table, bundles
 from weft.optimizer.cost import Cost
-from weft.optimizer.edge_counting import Board, edge_rate
+from weft.optimizer.edge_counting import Board, edge_rate, edge_rate_between
 from weft.optimizer.parts import Merge, Part, equal_edges, joint_load, union
 
 AT_ONCE = 32
@@ -218,7 +219,7 @@ class Weaving:
         merge = self._evaluate(left, right)
         one, other = self._slot.get(left.position), self._slot.get(right.position)
         if one is not None and other is not None:
-            self._table.know(one, other, float(left.rate + right.rate - merge.rate))
+            self._table.know(one, other, float(left.rate + right.rate - merge.rates[0]))
         if merge.gain > self._above:
             heappush(self._evaluated, (-merge.gain, left.position, right.position, next(self._serial), merge))
 
@@ -232,14 +233,18 @@ class Weaving:
         self.counted += 1
         pieces = left.pieces + right.pieces
         if self._board is not None:
-            rate = self._board.edge_rate(left, right)
+            rate = high = self._board.edge_rate(left, right)
         else:
             pieces = (union(pieces),)
-            rate = edge_rate(pieces[0])
+            rate, high = edge_rate_between(pieces[0])
         load = joint_load(left.load, right.load, self._cost.technique)
+        omega = self._cost.technique.omega(load, high)
+        if rate != high and omega != self._cost.technique.omega(load, rate):
+            # The operations hang on the count itself: an interval of edges says nothing certain about them.
+            rate = high = edge_rate(pieces[0])
+            omega = self._cost.technique.omega(load, rate)
         before = left.rate * left.omega + right.rate * right.omega
-        gain = self._saving + before - rate * self._cost.technique.omega(load, rate)
-        return Merge(gain, left, right, pieces, rate, load)
+        return Merge(self._saving + before - high * omega, left, right, pieces, (rate, high), load)
 
 
 def weave(queries: Sequence[tuple[int, ACQ]], saving: Fraction, cost: Cost) -> list[Part]:

@@ -19,8 +19,9 @@ __all__ = ["explain", "query_cost", "query_costs", "to_html", "to_json"]
 def explain(plan: Plan, limit: int | None = None) -> str:
     """The plan as text, with at most `limit` queries of each tree."""
     lines = [
-        f"Plan  {plan.strategy}  cost {text.amount(plan.cost)} ops/s  unshared {text.amount(plan.unshared)}  "
-        f"saves {text.saving(plan.cost, plan.unshared)}   rate {text.number(plan.rate)}/s"
+        f"Plan  {plan.strategy}  cost {text.between(plan.cost, plan.cost_high)} ops/s  "
+        f"unshared {text.amount(plan.unshared)}  "
+        f"saves {text.saving(plan.cost_high or plan.cost, plan.unshared)}   rate {text.number(plan.rate)}/s"
     ]
     costs = query_costs(plan)
     for feed in plan.feeds:
@@ -28,14 +29,14 @@ def explain(plan: Plan, limit: int | None = None) -> str:
         if together:
             by = f"   by {', '.join(feed.keys)}" if feed.keys else ""
             lines.append(
-                f"  pass over rows for {_trees(feed.trees)}  {_rate(feed.edge_rate)}   rows {text.amount(plan.rate)}   "
-                f"fold {text.amount(feed.fold_cost)}{by}"
+                f"  pass over rows for {_trees(feed.trees)}  {_rate(feed.edge_rate, feed.edge_rate_high)}   "
+                f"rows {text.amount(plan.rate)}   fold {text.amount(feed.fold_cost)}{by}"
             )
         for number in feed.trees:
             tree = plan.trees[number]
             rows = "" if together else f"   rows {text.amount(plan.rate)}"
             final = f"final {text.amount(tree.final_cost)}   {tree.technique}"
-            lines.append(f"  tree {number + 1}  {_rate(tree.edge_rate)}{rows}   {final}")
+            lines.append(f"  tree {number + 1}  {_rate(tree.edge_rate, tree.edge_rate_high)}{rows}   {final}")
             lines += _serving(plan, tree)
             lines += _queries(plan, tree, costs, limit)
     if plan.refused is not None:
@@ -65,8 +66,8 @@ def _trees(numbers: Sequence[int]) -> str:
     return f"tree{'s' if len(numbers) > 1 else ''} {', '.join(spans)}"
 
 
-def _rate(edge_rate: Fraction) -> str:
-    return f"{float(edge_rate):,.3f} slices/s"
+def _rate(edge_rate: Fraction, high: Fraction | None) -> str:
+    return f"{float(edge_rate):,.3f}{'' if high is None else f' to {float(high):,.3f}'} slices/s"
 
 
 def _serving(plan: Plan, tree: Tree) -> list[str]:
@@ -120,6 +121,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "calibrated": plan.calibrated,
         **_exact("rate", plan.rate),
         **_exact("cost", plan.cost),
+        **({} if plan.cost_high is None else _exact("cost_high", plan.cost_high)),
         **_exact("unshared", plan.unshared),
         "saves": float(1 - plan.cost / plan.unshared) if plan.unshared else 0.0,
         "feeds": [_feed(plan, feed) for feed in plan.feeds],
@@ -154,6 +156,7 @@ def _tree(plan: Plan, number: int, tree: Tree, costs: dict[str, Fraction]) -> di
         "serving": [asdict(served) for served in tree.serving],
         "edges": [list(edge_class) for edge_class in tree.edges.classes],
         **_exact("edge_rate", tree.edge_rate),
+        **({} if tree.edge_rate_high is None else _exact("edge_rate_high", tree.edge_rate_high)),
         **_exact("omega", tree.omega),
         **_exact("final_cost", tree.final_cost),
         "queries": [_query(plan.workload.by_name[name], costs[name]) for name in tree.queries],

@@ -39,6 +39,14 @@ def amount(value: Fraction) -> str:
     return f"{float(value):,.2f}"
 
 
+def between(low: Fraction, high: Fraction | None) -> str:
+    """
+    >>> between(Fraction(43, 10), None), between(Fraction(43, 10), Fraction(44, 10))
+    ('4.30', '4.30 to 4.40')
+    """
+    return amount(low) if high is None else f"{amount(low)} to {amount(high)}"
+
+
 def number(value: Fraction) -> str:
     """A rate as it was given: no decimals that say nothing.
 

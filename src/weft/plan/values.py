@@ -33,6 +33,8 @@ class Tree:
     technique: str
     serving: tuple[Served, ...] = ()
     """Empty until the plan is to run."""
+    edge_rate_high: Fraction | None = None
+    """Where edges were not counted but enclosed: they are no fewer than `edge_rate`, and no more than this."""
 
     @property
     def final_cost(self) -> Fraction:
@@ -52,6 +54,8 @@ class Feed:
     trees: tuple[int, ...]
     fold_cost: Fraction = Fraction(0)
     """Operations a second in which trees fold slices of the feed into their own; none where a tree feeds itself."""
+    edge_rate_high: Fraction | None = None
+    """As for a tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +110,5 @@ class Plan:
     """Calibrated seconds of work a second of stream; None where the machine was not measured."""
     calibrated: bool = False
     """Techniques were chosen by speeds measured on this machine."""
+    cost_high: Fraction | None = None
+    """Where edges were not counted but enclosed: the plan costs no less than `cost`, and no more than this."""

@@ -66,18 +66,34 @@ def missed(classes: Sequence[EdgeClass]) -> Fraction:
     """The share of time that none of the classes has; none of them contains another."""
     if len(classes) <= 2:
         return _missed_by_two(classes)
-    factor = gcd(*(slide for slide, _ in classes))
+    factor, alike = worlds(classes)
     if factor == 1:
         return _missed(tuple(classes))
-    worlds: dict[int, list[EdgeClass]] = defaultdict(list)
+    found = sum((times * missed(world) for world, times in alike.items()), Fraction(factor - sum(alike.values())))
+    return found / factor
+
+
+def worlds(classes: Sequence[EdgeClass]) -> tuple[int, dict[Classes, int]]:
+    """The factor that all slides share, and the classes at its residues, so many times coarser; how many are alike."""
+    factor = gcd(*(slide for slide, _ in classes))
+    if factor == 1:
+        return 1, {tuple(classes): 1}
+    found: dict[int, list[EdgeClass]] = defaultdict(list)
     for slide, shift in classes:
-        worlds[shift % factor].append((slide // factor, shift // factor))
+        found[shift % factor].append((slide // factor, shift // factor))
     # Within a residue nothing new is contained: classes that differ by a multiple of the factor shrank alike.
     alike: dict[Classes, int] = defaultdict(int)
-    for world in worlds.values():
+    for world in found.values():
         alike[_begun_at_zero(world)] += 1
-    found = sum((times * missed(world) for world, times in alike.items()), Fraction(factor - len(worlds)))
-    return found / factor
+    return factor, alike
+
+
+def missed_within(classes: Classes, steps: int) -> Fraction | None:
+    """The same for classes without a common factor, or None where it takes more than so many steps."""
+    try:
+        return _counted(classes, steps)
+    except TooManySteps:
+        return None
 
 
 def forget() -> None:
@@ -101,6 +117,10 @@ def _begun_at_zero(classes: Sequence[EdgeClass]) -> Classes:
 
 @lru_cache(maxsize=1 << 12)
 def _missed(classes: Classes) -> Fraction:
+    return _counted(classes, None)
+
+
+def _counted(classes: Classes, steps: int | None) -> Fraction:
     period = lcm(*(slide for slide, _ in classes))
     if period <= SHORT_PERIOD:
         return 1 - Fraction(marked(classes, period), period)
@@ -116,7 +136,7 @@ def _missed(classes: Classes) -> Fraction:
     skip = 0
     while True:
         try:
-            return Residues(literals, period, skip).missed()
+            return Residues(literals, period, skip, steps).missed()
         except BadModulus:
             skip += 1
 
@@ -167,6 +187,10 @@ class Literals:
         return self.words + -(-len(self.conflicts) // 64)
 
 
+class TooManySteps(Exception):
+    """More than the caller wants to wait for."""
+
+
 class BadModulus(Exception):
     """A modulus divides what has to be divided by: other moduli will do."""
 
@@ -178,11 +202,11 @@ Weighted = dict[int, "NDArray[np.uint64] | None"]
 class Residues:
     """Shares of time as residues modulo primes, enough of them to tell any count of edges in a composite slide."""
 
-    def __init__(self, literals: Literals, period: int, skip: int) -> None:
+    def __init__(self, literals: Literals, period: int, skip: int, steps: int | None = None) -> None:
         # Numba takes a while to load, and most plans never come here.
         import numpy as np
 
-        self._literals, self._period = literals, period
+        self._literals, self._period, self._steps = literals, period, steps
         self._which = (1 << 64 * literals.words) - 1  # the bits that tell the primes of a class
         self._moduli = moduli_above(period, skip * 64)
         self._q = np.array(self._moduli, np.uint64)
@@ -216,6 +240,10 @@ class Residues:
 
         if not classes:
             return self._one
+        if self._steps is not None:
+            self._steps -= len(classes)
+            if self._steps < 0:
+                raise TooManySteps
         weights = np.zeros((len(classes), len(self._q)), np.uint64)
         hard = np.ones(len(classes), np.bool_)
         for row, weight in enumerate(classes.values()):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from weft.model import ACQ, Edges, Workload
 from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.edge_counting import edge_rate
+from weft.optimizer.edge_counting import edge_rate_between
 from weft.plan.values import Feed, Plan, Tree
 
 Strategy = Callable[[Workload, Statistics, Cost], Plan]
@@ -53,12 +53,13 @@ def build(
 
     def feed(fed: Sequence[Tree], composite: bool) -> Feed:
         keys = workload.by_name[fed[0].queries[0]].keys
-        edges, rate = fed[0].edges, fed[0].edge_rate
+        edges, rate, high = fed[0].edges, fed[0].edge_rate, fed[0].edge_rate_high
         if len(fed) > 1:
             edges = Edges.of_classes(c for tree in fed for c in tree.edges.classes)
-            rate = edge_rate(edges)
+            rate, most = edge_rate_between(edges)
+            high = None if most == rate else most
         fold = len(fed) * rate if composite else Fraction(0)
-        return Feed(keys, edges, rate, tuple(sorted(number[t.queries[0]] for t in fed)), fold)
+        return Feed(keys, edges, rate, tuple(sorted(number[t.queries[0]] for t in fed)), fold, high)
 
     feeds: list[Feed] = []
     for s in sharings:
@@ -74,4 +75,17 @@ def build(
         cost=cost.plan(trees, feeds, statistics),
         unshared=cost.unshared(workload, statistics),
         optimal=optimal,
+        cost_high=_cost_high(trees, feeds, cost, statistics),
     )
+
+
+def _cost_high(trees: Sequence[Tree], feeds: Sequence[Feed], cost: Cost, statistics: Statistics) -> Fraction | None:
+    """What the plan costs at most, where edges were enclosed."""
+    if all(t.edge_rate_high is None for t in trees) and all(f.edge_rate_high is None for f in feeds):
+        return None
+    dear = [replace(tree, edge_rate=tree.edge_rate_high or tree.edge_rate) for tree in trees]
+    fed = []
+    for feed in feeds:
+        high = feed.edge_rate_high or feed.edge_rate
+        fed.append(replace(feed, edge_rate=high, fold_cost=len(feed.trees) * high if feed.fold_cost else Fraction(0)))
+    return cost.plan(dear, fed, statistics)

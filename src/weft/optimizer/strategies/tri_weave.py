@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from weft.model import Edges, Workload
 from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.edge_counting import edge_rate
+from weft.optimizer.edge_counting import edge_rate_between
 from weft.optimizer.strategies.building import Positioned, Sharing, build, groupings
 from weft.optimizer.strategies.weave_share import own_passes
 from weft.optimizer.weaving import weave
@@ -25,7 +25,7 @@ def composite_pass(group: Sequence[Positioned], statistics: Statistics, cost: Co
     Where rows are rarer than slices, folding slices costs more than reading rows again. If that makes the composite
     pass dearer than a pass for each query, the trees of this grouping have passes of their own.
     """
-    slices = edge_rate(Edges.of(query.window for _, query in group))
+    slices, _ = edge_rate_between(Edges.of(query.window for _, query in group))
     parts = weave(group, slices, cost)
     folded = statistics.rate + len(parts) * slices + sum((p.rate * p.omega for p in parts), Fraction(0))
     if folded > sum(cost.alone(query, statistics) for _, query in group):

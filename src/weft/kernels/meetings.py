@@ -1,0 +1,137 @@
+"""Classes of edges that depend on each other: pairs of them, and a bound for what groups of three can add.
+
+A slide is `inner * outer`: `inner` divides one base period, and time modulo the base is known. A class that is *active*
+there has an edge with probability `1 / outer`. Classes whose outer parts share no factor are independent (Chinese
+remainders); the others are what is looked at here. Classes with the same outer part and the same residue there have
+their edges together wherever both are active: they are a *group*, and numbered so. Why these sums are bounds stands in
+`weft.optimizer.edge_counting.between`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@njit(cache=True, nogil=True)
+def _gcd(a: np.int64, b: np.int64) -> np.int64:
+    while b:
+        a, b = b, a % b
+    return a
+
+
+@njit(cache=True, nogil=True)
+def dependent_pairs(shifts: Ints, inner: Ints, outer: Ints, groups: Ints) -> tuple[Ints, Ints]:
+    """Pairs `(i, j)`, j < i, of two groups, active together somewhere, whose outer parts share a factor; i ascending.
+
+    requires  slides below 2**31; groups ascending
+    cost      O(classes ** 2)
+    """
+    room, size = 1024, 0
+    left, right = np.empty(room, np.int64), np.empty(room, np.int64)
+    for i in range(len(shifts)):
+        for j in range(i):
+            if groups[i] == groups[j] or _gcd(outer[i], outer[j]) == 1:
+                continue
+            if (shifts[i] - shifts[j]) % _gcd(inner[i], inner[j]):
+                continue
+            if size == room:
+                room *= 2
+                more_left, more_right = np.empty(room, np.int64), np.empty(room, np.int64)
+                more_left[:size], more_right[:size] = left, right
+                left, right = more_left, more_right
+            left[size], right[size] = i, j
+            size += 1
+    return left[:size], right[:size]
+
+
+@njit(cache=True, nogil=True)
+def weigh_pairs(
+    left: Ints, right: Ints, shifts: Ints, inner: Ints, outer: Ints
+) -> tuple[Ints, Ints, Floats, Floats]:
+    """For each pair where it is active, as period and shift; how likely both have an edge, and if they did not depend.
+
+    requires  periods within int64
+    """
+    periods, at = np.empty(len(left), np.int64), np.empty(len(left), np.int64)
+    both, apart = np.zeros(len(left)), np.empty(len(left))
+    for k in range(len(left)):
+        i, j = left[k], right[k]
+        common = _gcd(inner[i], inner[j])
+        periods[k] = inner[i] // common * inner[j]
+        x, wanted = shifts[i] % inner[i], shifts[j] % inner[j]
+        while x % inner[j] != wanted:
+            x += inner[i]
+        at[k] = x
+        apart[k] = 1.0 / (float(outer[i]) * float(outer[j]))
+        slides = _gcd(inner[i] * outer[i], inner[j] * outer[j])
+        if (shifts[i] - shifts[j]) % slides == 0:
+            both[k] = slides / common * apart[k]
+    return periods, at, both, apart
+
+
+@njit(cache=True, nogil=True)
+def bound_triples(
+    left: Ints, right: Ints, excess: Floats, shifts: Ints, inner: Ints, outer: Ints, groups: Ints
+) -> tuple[float, float]:
+    """How far three classes, of which two pairs depend, can push what is missed down and up.
+
+    requires  pairs as `dependent_pairs` gives them; `excess` no less than what each adds by depending, in size
+    cost      O(sum of the squares of how many others a class depends on)
+    """
+    n = len(shifts)
+    begins = np.zeros(n + 2, np.int64)
+    for k in range(len(left)):
+        begins[left[k] + 1] += 1
+        begins[right[k] + 1] += 1
+    for i in range(n):
+        begins[i + 1] += begins[i]
+    near = np.empty(2 * len(left), np.int64)
+    filled = begins[: n + 1].copy()
+    for k in range(len(left)):
+        i, j = left[k], right[k]
+        near[filled[i]] = j
+        filled[i] += 1
+        near[filled[j]] = i
+        filled[j] += 1
+    down, up = 0.0, 0.0
+    for k in range(len(left)):
+        i, j = left[k], right[k]
+        both_inner = inner[i] // _gcd(inner[i], inner[j]) * inner[j]
+        slide_i, slide_j = inner[i] * outer[i], inner[j] * outer[j]
+        both_slides = slide_i // _gcd(slide_i, slide_j) * slide_j
+        meet = (shifts[i] - shifts[j]) % _gcd(slide_i, slide_j) == 0
+        for side in range(2):
+            of = i if side == 0 else j
+            for place in range(begins[of], begins[of + 1]):
+                c = near[place]
+                if c >= i or c == j:
+                    continue
+                other = j if side == 0 else i
+                if (shifts[c] - shifts[other]) % _gcd(inner[c], inner[other]):
+                    continue
+                alike = groups[c] == groups[other]
+                if side == 1 and not alike and _gcd(outer[c], outer[i]) > 1:
+                    continue  # it came with the first side
+                active = _gcd(both_inner, inner[c]) / (float(both_inner) * float(inner[c]))
+                # Of two that both depend on the latest class, either comes as the second: each counts half.
+                share = 0.5 if side == 0 else 1.0
+                if alike:  # two of a group have one edge here, and what it adds was added for both
+                    up += share * excess[k] * active
+                    down += share * excess[k] * active
+                    continue
+                slide_c = inner[c] * outer[c]
+                with_j = _gcd(slide_j, slide_c)
+                if (shifts[c] - shifts[j]) % with_j == 0:
+                    likely = with_j / float(_gcd(inner[j], inner[c])) / (float(outer[j]) * float(outer[c]))
+                    up += share * likely / outer[i] * active
+                    if meet and (shifts[c] - shifts[i]) % _gcd(slide_i, slide_c) == 0:
+                        down += share * _gcd(both_slides, slide_c) / (float(both_slides) * float(slide_c))
+                loose = excess[k] / outer[c] * active
+                up += loose
+                down += loose
+    return down, up

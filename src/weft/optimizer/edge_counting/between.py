@@ -1,0 +1,156 @@
+"""How many slices a union of edge classes cuts: exactly where that is done in time, else between two numbers.
+
+Time modulo one base period is known, say `y`; `base` is `lcm(1..16)`. A class of slide s and shift h is active where y
+fits h modulo `m = gcd(s, base)`; there it has an edge with probability `1 / q`, `q = s / m`. Given y, classes whose q
+share no factor are independent. So what is missed at y is nearly the product of `1 - 1/q` over the active classes. A
+pair (i, j) of them that depends adds, with P for probabilities given y,
+
+    c(i, j) = P(i and j) - P(i) * P(j)        times the product over all others
+
+and nothing else is added but by threes. How much that is at most follows from adding one class i after the
+other. Let N be those before it that depend on it, U an edge of N, and V an edge of the rest:
+
+    missed(with i) = (1 - P(i)) * missed(without) + P(i, U, not V) - P(i) * P(U, not V)
+
+Bonferroni's inequalities put `P(i, U, not V)` between the sum over j in N of `P(i, j, not V)`, and that less the sum
+over pairs in N. `P(i, j, not V)` is `P(i, j)` times what the classes miss that depend on neither i nor j, less at most
+`P(i, j, k)` for each k that depends on j. All that is left over are threes with two dependent pairs, and c(i, j) times
+what any other dependent pair weighs: sums that `weft.kernels.meetings` and the arrays below hold.
+
+Classes with equal q and equal residues there have the same edges wherever both are active. Such a group is one event:
+its share of the product is taken once. Pairs are summed over members, so two active members of one group count a pair
+twice; that is bounded with the threes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import gcd, lcm
+from typing import TYPE_CHECKING
+
+from weft.model import EdgeClass, Edges
+from weft.optimizer.edge_counting import exact
+from weft.optimizer.edge_counting.exact import Classes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BASE = lcm(*range(1, 17))
+"""720,720: arrays of that length are made in milliseconds, and only primes from 17 on and high powers are left."""
+
+LONGEST_SLIDE = 1 << 31
+"""Composite slides of two classes are 64-bit integers."""
+
+STEPS = 20_000
+"""Classes that the exact counter may look at, over all residues that it decides: about a second."""
+
+ROUNDING = 1e-9
+"""Far more than some thousand float operations lose."""
+
+Between = tuple[Fraction, Fraction]
+
+
+def density_between(edges: Edges) -> Between:
+    """Edges a unit of time: no less than the first, no more than the second; equal where they were counted."""
+    low, high = missed_between(edges.classes)
+    return 1 - high, 1 - low
+
+
+def missed_between(classes: Sequence[EdgeClass]) -> Between:
+    if len(classes) <= exact.FEW:
+        counted = exact.missed(classes)
+        return counted, counted
+    factor, worlds = exact.worlds(classes)
+    low = high = Fraction(factor - sum(worlds.values()))
+    for world, times in worlds.items():
+        least, most = _missed_between(world) if factor == 1 else missed_between(world)
+        low, high = low + times * least, high + times * most
+    return low / factor, high / factor
+
+
+@lru_cache(maxsize=1 << 10)
+def _missed_between(classes: Classes) -> Between:
+    found = exact.missed_within(classes, STEPS)
+    if found is None and max(slide for slide, _ in classes) >= LONGEST_SLIDE:
+        found = exact.missed(classes)
+    return (found, found) if found is not None else enclose(classes)
+
+
+def enclose(classes: Sequence[EdgeClass]) -> Between:
+    """What is missed, without counting."""
+    import numpy as np
+
+    from weft.kernels.meetings import bound_triples, dependent_pairs, weigh_pairs
+
+    ordered = sorted(classes, key=_group)
+    slides, shifts = (np.array(column, np.int64) for column in zip(*ordered, strict=True))
+    inner = np.gcd(slides, BASE)
+    outer = slides // inner
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(map(_group, ordered)))}
+    groups = np.array([numbers[_group(edge_class)] for edge_class in ordered])
+    left, right = dependent_pairs(shifts, inner, outer, groups)
+    periods, at, both, apart = weigh_pairs(left, right, shifts, inner, outer)
+    excess = both - apart
+    down, up = bound_triples(left, right, np.abs(excess), shifts, inner, outer, groups)
+    product = _product(groups, shifts, inner, outer)
+    alone = (1 - 1 / outer[left]) * (1 - 1 / outer[right])
+    corrections, sizes, weights = np.zeros(BASE), np.zeros(BASE), np.zeros(BASE)
+    for sums, amounts in ((corrections, excess / alone), (sizes, np.abs(excess)), (weights, np.maximum(both, apart))):
+        for period, found in _by_period(periods, at, amounts).items():
+            _across(sums, period)[:] += found
+    likely = float(np.mean(product * (1 + corrections)))
+    loose = float(np.mean(sizes * weights)) + ROUNDING
+    least = max(0.0, likely - down * (1 + ROUNDING) - loose)
+    most = min(1 - 1 / float(slides.min()) + ROUNDING, likely + up * (1 + ROUNDING) + loose)
+    return Fraction(least), Fraction(most)
+
+
+def _group(edge_class: EdgeClass) -> tuple[int, int]:
+    """The outer part, and the residue modulo all powers of its primes: classes that agree in both are a group."""
+    slide, shift = edge_class
+    outer = rest = slide // gcd(slide, BASE)
+    whole, inside = outer, slide // outer
+    while (rest := gcd(inside, rest)) > 1:
+        whole, inside = whole * rest, inside // rest
+    return outer, shift % whole
+
+
+def _product(
+    groups: NDArray[np.int64], shifts: NDArray[np.int64], inner: NDArray[np.int64], outer: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """What is missed at each instant of the base, if groups did not depend on each other."""
+    import numpy as np
+
+    product, sizes = np.ones(BASE), np.bincount(groups)
+    alone = (sizes[groups] == 1) & (outer > 1)
+    for period, misses in _by_period(inner[alone], shifts[alone] % inner[alone], np.log1p(-1 / outer[alone])).items():
+        _across(product, period)[:] *= np.exp(misses)
+    for group in np.unique(groups[~alone]):
+        members = np.flatnonzero(groups == group)
+        period = lcm(*inner[members].tolist())
+        active = np.zeros(period, np.bool_)
+        for member in members:
+            active[shifts[member] % inner[member] :: inner[member]] = True
+        _across(product, period)[:, active] *= 1 - 1 / outer[members[0]]
+    return product
+
+
+def _by_period(
+    periods: NDArray[np.int64], at: NDArray[np.int64], amounts: NDArray[np.float64]
+) -> dict[int, NDArray[np.float64]]:
+    """For each period the sums of the amounts at each of its shifts."""
+    import numpy as np
+
+    found: dict[int, NDArray[np.float64]] = {}
+    for period in np.unique(periods).tolist():
+        here = periods == period
+        found[period] = np.bincount(at[here], amounts[here], period).astype(np.float64)
+    return found
+
+
+def _across(array: NDArray[np.float64], period: int) -> NDArray[np.float64]:
+    """The same array, a row for each period."""
+    return array.reshape(-1, period)
