@@ -109,9 +109,10 @@ class Registered:
     last: int = FOREVER
 
     def see(self, batch: Sequence[Entry], watermark: int) -> None:
+        since = -FOREVER if self.since is None else self.since
         for time, key, value in batch:
             for k in range(self.window.first_over(time), self.window.last_over(time) + 1):
-                if self.window.begin(k) >= (self.since or -FOREVER) and self.window.end(k) > watermark:
+                if self.window.begin(k) >= since and self.window.end(k) > watermark:
                     self.values.setdefault((key, self.window.begin(k)), []).extend([] if value is None else [value])
 
     def expected(self) -> dict[tuple[str | None, int], float | None]:
@@ -143,9 +144,9 @@ class Job:
     def mark(self) -> int:
         return -FOREVER if self.record is None or self.record.watermark is None else self.record.watermark
 
-    def join(self, window: Window, since: Any) -> None:
+    def join(self, window: Window, since: Any, life: int | None) -> None:
         name = f"q{len(self.everyone)}"
-        self.live.add([acq(name, window)], since)
+        self.live.add([acq(name, window, "" if life is None else f"FOR {life} MICROSECONDS")], since)
         self._register(name, window)
 
     def leave(self, number: int) -> None:
@@ -189,10 +190,14 @@ class Job:
 
     def _take_up(self) -> Layout:
         layout = self.live.take_up(self.batch, self.record).layout
+        for name in self.present.keys() - self.live.plan.workload.by_name.keys():
+            assert self.present.pop(name).last <= self.mark, "it left before its life had ended"
         for name, registered in self.present.items():
             if not registered.seen:
                 registered.seen, registered.since = True, self.live.since(name)
                 registered.see(self.history, -FOREVER)
+            until = self.live.until(name)
+            registered.last = registered.last if until is None else until
         return layout
 
     def _take(self, answers: Any) -> None:
@@ -214,7 +219,7 @@ class Job:
         self._take(advance(self.state, None, FOREVER, self._take_up()).answers)
 
 
-joins = st.tuples(st.just("join"), windows, st.sampled_from(["now", "state"]))
+joins = st.tuples(st.just("join"), windows, st.sampled_from(["now", "state"]), st.none() | st.integers(1, 60))
 leaves = st.tuples(st.just("leave"), st.integers(0, 9))
 replacements = st.tuples(st.just("replace"), st.integers(0, 9), windows)
 batches = st.tuples(st.just("run"), st.lists(entries, max_size=10), st.sampled_from(["", "kill", "restart", "plan"]))
@@ -392,3 +397,31 @@ def test_a_restart_goes_by_what_was_written_down(tmp_path: Path) -> None:
     changed.take_up(4, Record(3, 20, 40))
     assert changed.changes()[-1]["reason"] == "restarted, replaced q0"
     assert changed.since("q0") == 41
+
+
+def test_a_query_leaves_by_itself_when_its_life_has_ended(tmp_path: Path) -> None:
+    live = begin(loom(), [acq("q0", Window(4, 4)), acq("q1", Window(4, 4), "FOR 10 MICROSECONDS")], tmp_path)
+    live.take_up(0, None)
+    assert live.until("q1") is None, "no row has come, so no time is known"
+    layout = live.take_up(1, Record(0, watermark=3, latest=5)).layout
+    assert live.until("q1") == 16
+    rows_at = [(t, "a", 1.0) for t in range(6, 30)]
+    answers = advance(State(3), partials(rows_at, layout), 24, layout).answers
+    assert [max(start for _, start in rows(answers[name])) for name in ("q0", "q1")] == [20, 12]
+    again = begin(loom(), [acq("q0", Window(4, 4)), acq("q1", Window(4, 4), "FOR 10 MICROSECONDS")], tmp_path)
+    again.take_up(2, Record(1, watermark=15, latest=29))
+    assert again.until("q1") == 16, "a restart does not begin its life again"
+    assert [q.name for q in again.take_up(3, Record(2, watermark=16, latest=29)).layout.queries] == ["q0"]
+    change = again.changes()[-1]
+    assert (change["batch"], change["reason"], change["queries"]) == (3, "the life of q1 ended", 1)
+    assert change["cost_after"] <= change["cost_before"]
+    later = begin(loom(), [acq("q0", Window(4, 4)), acq("q1", Window(4, 4), "FOR 10 MICROSECONDS")], tmp_path)
+    assert [q.name for q in later.plan.workload] == ["q0"]
+
+
+def test_the_last_query_stays_without_answers_when_its_life_has_ended(tmp_path: Path) -> None:
+    live = begin(loom(), [acq("q0", Window(4, 4), "UNTIL '1970-01-01 00:00:00.000008'")], tmp_path)
+    layout = live.take_up(0, None).layout
+    answers = advance(State(), partials([(t, "a", 1.0) for t in range(20)], layout), 16, layout).answers
+    assert sorted(start for _, start in rows(answers["q0"])) == [0, 4]
+    assert [q.name for q in live.take_up(1, Record(0, 16, 19)).layout.queries] == ["q0"]

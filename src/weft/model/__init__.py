@@ -1,6 +1,6 @@
 """Queries, windows and edges as frozen values; the standard library only."""
 
-from weft.model.acq import ACQ, Call, InvalidWorkload, Output, Workload
+from weft.model.acq import ACQ, Call, InvalidWorkload, Life, Output, Workload
 from weft.model.edges import EdgeClass, Edges
 from weft.model.errors import WeftError
 from weft.model.expression import Expression
@@ -14,6 +14,7 @@ __all__ = [
     "Expression",
     "InvalidWindow",
     "InvalidWorkload",
+    "Life",
     "Output",
     "WeftError",
     "Window",

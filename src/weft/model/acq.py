@@ -40,6 +40,24 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Life:
+    """A query answers the windows that end by `until`, or within `length` from when it joins; event time, microseconds.
+
+    >>> Life(length=10).begun(at=100), Life(until=50).begun(at=100)
+    (Life(length=10, until=110), Life(length=None, until=50))
+    """
+
+    length: int | None = None
+    until: int | None = None
+
+    def begun(self, at: int | None) -> Life:
+        """With an end, if the life begins at a known time."""
+        if self.until is not None or self.length is None or at is None:
+            return self
+        return Life(self.length, at + self.length)
+
+
+@dataclass(frozen=True, slots=True)
 class ACQ:
     """Aggregates, filter, group keys and window of one query.
 
@@ -59,6 +77,8 @@ class ACQ:
     refresh: Refresh = "exact"
     text: str = field(default="", compare=False)
     spark_sql: str = field(default="", compare=False)
+    life: Life | None = field(default=None, compare=False)
+    """None: it lives as long as the job."""
 
     @property
     def grouping(self) -> tuple[str, str, tuple[str, ...]]:

@@ -8,13 +8,17 @@ What a new query sees is its windows from `since` on, and nothing is ever passed
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from weft.engine import Layout, QueryLayout
+import pyarrow as pa
+
+from weft.engine import Layout, QueryLayout, TreeLayout
+from weft.engine.project import Typed
 from weft.engine.succession import Reader, follow, reach_back, take_over
-from weft.model import ACQ, WeftError, Workload
+from weft.model import ACQ, Life, WeftError, Workload
 from weft.optimizer.incremental import Curve, deviates, excess
 from weft.plan import Plan
 from weft.spark.bind import Binding
@@ -23,6 +27,8 @@ from weft.spark.plans import Change, PlanRecord, all_plans, newest_plan, plan_re
 from weft.spark.store import Store
 from weft.spark.weaver import Weaver
 from weft.sql import parse
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Since = Literal["now", "state"]
 
@@ -51,8 +57,10 @@ class Live:
         self._version = 0  # of the plan: grows with every change that is asked for
         self._replanning: threading.Thread | None = None
         self.plan = plan
-        self.binding = binding
         record = newest_plan(store)
+        self._lives = dict(record.lives) if record else _lives(plan.workload)
+        self._bare = binding
+        self.binding = _with(binding, _lived(binding.layout, self._lives))
         self._live = record.live if record else ()
         self._dropped = dict(record.dropped) if record else {}
         self._record = record or self._write(0, [_change("woven", None, plan)])
@@ -71,6 +79,8 @@ class Live:
         gone = [n for n in record.texts if n not in wanted]
         parts = (("added", added), ("replaced", changed), ("dropped", gone))
         said = [f"{what} {', '.join(names)}" for what, names in parts if names]
+        kept = {n: life for n, life in record.lives.items() if n in wanted and n not in changed}
+        self._lives = {**_lives(wanted[n] for n in [*added, *changed]), **kept}
         plan, binding = self._weaver.weave(Workload(wanted.values()), record.groupings)
         reason = ", ".join(["restarted", *said])
         self._adopt(plan, binding, dict.fromkeys([*added, *changed], "now"), reason, record.cost)
@@ -84,6 +94,7 @@ class Live:
                     )
             names = [q.name for q in queries]
             self._mend(queries, (), dict.fromkeys(names, since), f"added {', '.join(names)}")
+            self._lives.update(_lives(queries))
             self._live = (*self._live, *names)
             return names
 
@@ -92,10 +103,13 @@ class Live:
             self._find(names)
             if len(set(names)) == len(self.plan.workload):
                 raise CannotChange("a job needs a query: stop it instead of dropping the last one")
-            left = [self.plan.workload.by_name[n] for n in names]
-            self._mend((), names, {}, f"dropped {', '.join(names)}")
-            self._live = tuple(n for n in self._live if n not in names)
-            self._forget(left)
+            self._leave(names, f"dropped {', '.join(names)}")
+
+    def _leave(self, names: Sequence[str], reason: str) -> None:
+        left = [self.plan.workload.by_name[n] for n in names]
+        self._mend((), names, {}, reason)
+        self._live = tuple(n for n in self._live if n not in names)
+        self._forget(left)
 
     def replace(self, query: ACQ) -> None:
         """The query takes the place of the one that has its name."""
@@ -105,11 +119,13 @@ class Live:
             self._mend([query], [query.name], {query.name: "instead"}, f"replaced {query.name}")
             self._live = (*(n for n in self._live if n != query.name), query.name)
             self._forget([old])
+            self._lives.update(_lives([query]))
 
     def _forget(self, queries: Sequence[ACQ]) -> None:
         for query in queries:
             texts = (*self._dropped.get(query.name, ()), query.spark_sql)
             self._dropped[query.name] = tuple(dict.fromkeys(texts))
+            self._lives.pop(query.name, None)
 
     def _find(self, names: Sequence[str]) -> None:
         for name in names:
@@ -189,11 +205,12 @@ class Live:
     def take_up(self, batch: int, before: Record | None) -> Binding:
         """The binding that this batch runs by."""
         with self._lock:
+            cut = None if before is None or before.latest is None else before.latest + 1
+            self._begin_and_end_lives(cut, before)
             if self._pending is None:
                 if batch > self._record.batch and self.binding.layout.fresh:
                     self.binding = _with(self.binding, replace(self.binding.layout, fresh=frozenset()))
                 return self.binding
-            cut = None if before is None or before.latest is None else before.latest + 1
             joined = self._readers(self._pending.layout, cut, before)
             layout = follow(self._record.standing, self._pending.layout, joined, cut)
             changes = self._changes
@@ -201,10 +218,23 @@ class Live:
                 again = {q.name for q in layout.queries} & set(self._record.fresh)
                 layout = replace(layout, fresh=layout.fresh | again)
                 changes = [*self._record.changes, *changes]
-            self.binding = _with(self._pending, layout)
+            self._bare, self.binding = self._pending, _with(self._pending, _lived(layout, self._lives))
             self._record = self._write(batch, changes)
             self._pending, self._joining, self._changes = None, {}, []
             return self.binding
+
+    def _begin_and_end_lives(self, cut: int | None, before: Record | None) -> None:
+        """A life begins with the first batch that knows the time; who has answered its last window leaves the plan."""
+        begun = {name: life.begun(cut) for name, life in self._lives.items()}
+        if begun != self._lives:
+            self._lives = begun
+            self._pending = self._pending or self._bare
+        mark = None if before is None else before.watermark
+        ended = [n for n, life in begun.items() if mark is not None and life.until is not None and life.until <= mark]
+        # A job needs a query: the last one stays, and has nothing more to answer.
+        ended = ended[: len(self.plan.workload) - 1]
+        if ended:
+            self._leave(ended, f"the life of {', '.join(ended)} ended")
 
     def _write(self, batch: int, changes: Sequence[Change]) -> PlanRecord:
         record = plan_record(
@@ -214,6 +244,7 @@ class Live:
             groupings=self.binding.groupings,
             live=self._live,
             dropped=dict(self._dropped),
+            lives=dict(self._lives),
             changes=tuple(changes),
         )
         write_plan(self._store, record)
@@ -260,6 +291,12 @@ class Live:
             for change in record.changes
         ]
 
+    def until(self, name: str) -> int | None:
+        """The end of the query's life, once it has begun; None: it stays."""
+        with self._lock:
+            self._find([name])
+            return self._lives[name].until if name in self._lives else None
+
     def since(self, name: str) -> int | None:
         """The begin of the first window that the query answers, once a batch has taken it up; None: it sees all."""
         with self._lock:
@@ -273,6 +310,32 @@ def _change(reason: str, cost_before: float | None, plan: Plan) -> Change:
     return Change(reason, cost_before, float(plan.cost), len(plan.workload), len(plan.trees))
 
 
+def _lives(queries: Iterable[ACQ]) -> dict[str, Life]:
+    return {q.name: q.life for q in queries if q.life is not None}
+
+
+def _lived(layout: Layout, lives: Mapping[str, Life]) -> Layout:
+    """Queries give no window that ends after their life: one more condition on their answers."""
+
+    def limited(query: QueryLayout) -> QueryLayout:
+        life = lives.get(query.name)
+        if life is None or life.until is None:
+            return query
+        until = (EPOCH + timedelta(microseconds=life.until)).strftime("'%Y-%m-%d %H:%M:%S.%f'")
+        ends = Typed("window_end", layout.time_type), Typed("literal", layout.time_type, value=until)
+        limit = Typed("le", pa.bool_(), ends)
+        having = limit if query.having is None else Typed("and", pa.bool_(), (query.having, limit))
+        return replace(query, having=having)
+
+    if not lives:
+        return layout
+    return _each_tree(layout, lambda tree: replace(tree, queries=tuple(map(limited, tree.queries))))
+
+
+def _each_tree(layout: Layout, change: Callable[[TreeLayout], TreeLayout]) -> Layout:
+    return replace(layout, feeds=tuple(replace(f, trees=tuple(map(change, f.trees))) for f in layout.feeds))
+
+
 def _with(binding: Binding, layout: Layout) -> Binding:
     feeds = tuple(replace(native, layout=feed) for native, feed in zip(binding.feeds, layout.feeds, strict=True))
     return replace(binding, layout=layout, feeds=feeds)
@@ -280,12 +343,7 @@ def _with(binding: Binding, layout: Layout) -> Binding:
 
 def _only(layout: Layout, names: Any) -> Layout:
     """The layout as if it had no other queries."""
-
-    def some(queries: Sequence[QueryLayout]) -> tuple[QueryLayout, ...]:
-        return tuple(q for q in queries if q.name in names)
-
-    feeds = (replace(f, trees=tuple(replace(t, queries=some(t.queries)) for t in f.trees)) for f in layout.feeds)
-    return replace(layout, feeds=tuple(feeds))
+    return _each_tree(layout, lambda tree: replace(tree, queries=tuple(q for q in tree.queries if q.name in names)))
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from weft.aggregates import Component
 from weft.engine import Grouping, Layout, TreeLayout
 from weft.engine.succession import Reader, Standing
-from weft.model import Edges
+from weft.model import Edges, Life
 from weft.spark.store import Store
 
 
@@ -50,6 +50,8 @@ class PlanRecord:
     """What left while the job ran, by name: a restart leaves these texts out, though they are given again."""
     fresh: tuple[str, ...] = ()
     """Queries whose first batch this is."""
+    lives: Mapping[str, Life] = field(default_factory=dict)
+    """Until when queries live that do not stay for ever."""
     changes: tuple[Change, ...] = ()
     """What led from the plan before to this one, in order."""
 
@@ -68,6 +70,7 @@ def write_plan(store: Store, record: PlanRecord) -> None:
             "live": list(record.live),
             "dropped": {name: list(texts) for name, texts in record.dropped.items()},
             "fresh": list(record.fresh),
+            "lives": {name: asdict(life) for name, life in record.lives.items()},
             "groupings": [list(keys) for keys in record.groupings],
             "readers": {n: {"since": r.since, "pools": list(r.pools)} for n, r in record.standing.readers.items()},
             "current": [_tree_json(t) for t in record.standing.current],
@@ -101,6 +104,7 @@ def read_plan(store: Store, name: str) -> PlanRecord:
         live=tuple(found["live"]),
         dropped={n: (t,) if isinstance(t, str) else tuple(t) for n, t in found["dropped"].items()},
         fresh=tuple(found["fresh"]),
+        lives={name: Life(**life) for name, life in found.get("lives", {}).items()},
         changes=_changes_from(found),
     )
 
@@ -125,7 +129,6 @@ def _tree_json(tree: TreeLayout) -> dict[str, Any]:
         "grouping": tree.grouping.number,
         "keys": base64.b64encode(pa.schema(tree.grouping.keys).serialize()).decode(),
         "edges": [list(c) for c in tree.edges.classes],
-        "begins": None if tree.begins is None else [list(c) for c in tree.begins.classes],
         "components": [[c.kind, list(c.arguments)] for c in tree.components],
         "filters": [[text, bit] for text, bit in tree.filters.items()],
         "words": tree.words,
@@ -143,7 +146,6 @@ def _tree_from(found: Mapping[str, Any]) -> TreeLayout:
         number=found["number"],
         grouping=Grouping(found["grouping"], tuple(keys)),
         edges=_edges(found["edges"]),
-        begins=None if found["begins"] is None else _edges(found["begins"]),
         components=tuple(Component(kind, tuple(arguments)) for kind, arguments in found["components"]),
         filters={text: None if bit is None else (bit[0], bit[1]) for text, bit in found["filters"]},
         words=found["words"],

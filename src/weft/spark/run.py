@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from weft.engine import FOREVER
-from weft.model import WeftError
+from weft.model import Life, WeftError
 from weft.plan import Plan
 from weft.spark.checkpoint import Checkpoint, CheckpointMismatch
 from weft.spark.live import CannotChange, Live, Since
@@ -27,6 +27,7 @@ from weft.spark.pipeline import BatchMetrics, Pipeline
 from weft.spark.sink import MemorySink, Sink
 from weft.spark.store import Store
 from weft.sql import parse
+from weft.sql.life import lifetime
 from weft.sql.read import Queries, read_queries
 
 if TYPE_CHECKING:
@@ -160,16 +161,26 @@ class Run:
     def plan(self) -> Plan:
         return self._live.plan
 
-    def add(self, queries: Queries, *, since: Since = "now") -> list[str]:
+    def add(self, queries: Queries, *, since: Since = "now", for_: str | None = None) -> list[str]:
         """Queries that join with the next batch, by name.
 
         `since="now"`: their first window is the first that begins after every row seen so far. `since="state"`: the
         first that the kept slices can answer in full, where some tree has the slices; `run.since(name)` says which.
+        `for_="8 hours"`, or `FOR 8 HOURS` or `UNTIL '2026-01-01 00:00:00'` at the end of a query: it answers windows that
+        end in this time, in event time from when it joins, and then leaves by itself.
         """
         event_time = self.job.weaver.event_time
         if isinstance(queries, str) and not queries.strip().endswith(".sql"):
-            return self._live.add(list(parse(queries, event_time=event_time, name=self._free_name())), since)
-        return self._live.add(list(read_queries(queries, event_time)), since)
+            found = list(parse(queries, event_time=event_time, name=self._free_name()))
+        else:
+            found = list(read_queries(queries, event_time))
+        if for_ is not None:
+            try:
+                life = Life(length=lifetime(for_))
+            except ValueError as error:
+                raise CannotChange(f'{error}; give a time such as for_="8 hours"') from None
+            found = [replace(query, life=life) for query in found]
+        return self._live.add(found, since)
 
     def drop(self, *names: str) -> None:
         """Queries that leave with the next batch; what they answered stays."""
@@ -193,6 +204,11 @@ class Run:
         """The begin of the first window that the query answers; None: it was there from the start."""
         begin = self._live.since(name)
         return None if begin is None else _iso(begin)
+
+    def until(self, name: str) -> str | None:
+        """The end of the query's life, in event time, once it has begun; None: it stays."""
+        end = self._live.until(name)
+        return None if end is None else _iso(end)
 
     def changes(self) -> list[dict[str, Any]]:
         """Every change of the plan: from which batch on, why, what the plan cost before and after in operations a

@@ -88,6 +88,7 @@ def _read(statement: Statement, name: str, clock: str) -> ACQ:
         refresh=grouping.windowing.refresh,
         text=statement.text,
         spark_sql=_spark_sql(statement, raw, grouping.windowing, lowering.edits),
+        life=statement.life,
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weft.model import Life
+from weft.sql.life import split_life
 from weft.sql.refuse import Source
 from weft.sql.tokens import Token, Tokens, tokenize
 
@@ -17,6 +19,7 @@ class Statement:
     tokens: Tokens
     select: Tokens
     named: Tokens
+    life: Life | None = None
 
     @property
     def name(self) -> str:
@@ -68,7 +71,8 @@ def _statement(source: Source, position: int, tokens: Tokens) -> Statement:
     select = tokens[at:]
     if not select or select[0].upper != "SELECT":
         raise _not_a_query(source, tokens, select[0] if select else None)
-    return Statement(source, position, tokens, select, named)
+    select, life = split_life(source, select)
+    return Statement(source, position, tokens, select, named, life)
 
 
 def _not_a_query(source: Source, tokens: Tokens, at: Token | None = None) -> Exception:
