@@ -76,9 +76,11 @@ def weigh_pairs(
 
 @njit(cache=True, nogil=True)
 def bound_triples(
-    left: Ints, right: Ints, excess: Floats, shifts: Ints, inner: Ints, outer: Ints, groups: Ints
+    left: Ints, right: Ints, excess: Floats, shifts: Ints, inner: Ints, outer: Ints, groups: Ints, first: int
 ) -> tuple[float, float]:
     """How far three classes, of which two pairs depend, can push what is missed down and up.
+
+    Threes of which the last comes before `first` are left out.
 
     requires  pairs as `dependent_pairs` gives them; `excess` no less than what each adds by depending, in size
     cost      O(sum of the squares of how many others a class depends on)
@@ -101,6 +103,8 @@ def bound_triples(
     down, up = 0.0, 0.0
     for k in range(len(left)):
         i, j = left[k], right[k]
+        if i < first:
+            continue
         both_inner = inner[i] // _gcd(inner[i], inner[j]) * inner[j]
         slide_i, slide_j = inner[i] * outer[i], inner[j] * outer[j]
         both_slides = slide_i // _gcd(slide_i, slide_j) * slide_j
