@@ -28,19 +28,14 @@ def greedy_by_collisions(
         fed, cost = nested, cost_nested
         steps.append(Step(None, cost))
     while True:
-        best: tuple[float, Additions | Moves, int] | None = None
-        for ways in (fed.with_each(left), fed.with_other_feeders()):
-            if len(ways):
-                forests = ways.forests()
-                costs = forests.cost(allocation(forests, memory, prices), prices)
-                place = int(costs.argmin())
-                if costs[place] < (cost if best is None else best[0]):
-                    best = float(costs[place]), ways, place
-        if best is None:
+        # Phantoms first, as in the paper: what is only fed otherwise is looked at where no phantom saves anything.
+        found = _best(fed.with_each(left), cost, memory, prices, allocation)
+        found = found or _best(fed.with_other_feeders(), cost, memory, prices, allocation)
+        if found is None:
             break
-        cost, chosen, place = best
-        fed = chosen.take(place)
-        steps.append(Step(chosen.relation(place), cost))
+        step, fed = found
+        cost = step.cost
+        steps.append(step)
         left = left[~np.isin(left, fed.slots)]
     configuration = fed.configuration
     # In the order that the configuration lists its tables in.
@@ -55,3 +50,15 @@ def greedy_by_collisions(
 def _cost(fed: Fed, memory: float, prices: Prices, allocation: Allocation) -> float:
     forests = fed.forests()
     return float(forests.cost(allocation(forests, memory, prices), prices)[0])
+
+
+def _best(
+    ways: Additions | Moves, cost: float, memory: float, prices: Prices, allocation: Allocation
+) -> tuple[Step, Fed] | None:
+    """The cheapest of these, where it is cheaper than what there is."""
+    if not len(ways):
+        return None
+    forests = ways.forests()
+    costs = forests.cost(allocation(forests, memory, prices), prices)
+    place = int(costs.argmin())
+    return (Step(ways.relation(place), float(costs[place])), ways.take(place)) if costs[place] < cost else None
