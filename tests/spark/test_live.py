@@ -200,3 +200,35 @@ def test_changes_that_cannot_be_are_refused_and_the_job_goes_on(stream: Stream) 
     assert (run.active, run.metrics()["rows"]) == (True, 80)
     assert [c["reason"] for c in run.changes()] == ["woven"]
     run.stop()
+
+
+def test_a_query_is_replaced_without_a_gap_and_another_leaves_when_its_life_has_ended(stream: Stream) -> None:
+    strict = (
+        "SELECT window.start AS start, count(*) AS n, avg(v) AS mean FROM stream WHERE v > 10 "
+        "GROUP BY window(ts, '10 seconds', '5 seconds') HAVING count(*) > 6"
+    )
+    stream.write(4)
+    run = stream.start()
+    settle(run)
+    with pytest.raises(CannotChange, match="give the same columns"):
+        run.replace("overall", strict.replace("AS mean", "AS average"))
+    watermark, cut = run.checkpoint.newest().watermark, latest(stream, 4) + 1
+    run.replace("overall", strict)
+    run.add(LATER, for_="30 seconds")
+    stream.write(5)
+    settle(run)
+    since = run._live.since("overall")
+    assert since is not None
+    assert since - 5_000_000 + 10_000_000 <= watermark < since + 10_000_000, "the first window that was open"
+    assert run.queries() == ["by_key", "overall"]
+    reasons = [c["reason"] for c in run.changes()]
+    assert reasons == ["woven", "replaced overall", "added later", "the life of later ended"]
+    assert all(c["cost_after"] > 0 for c in run.changes())
+    run.drain()
+    old, new = expected(stream, text_of("overall"), until=watermark), expected(stream, strict, since=since)
+    assert old.num_rows
+    assert new.num_rows
+    assert_same_rows(stream.answers("overall"), pa.concat_tables([old, new]), key=KEYS["overall"], text="overall")
+    assert_same_rows(stream.answers("by_key"), expected(stream, text_of("by_key")), key=KEYS["by_key"], text="by_key")
+    lived = expected(stream, LATER, since=cut, until=cut + 30_000_000)
+    assert_same_rows(stream.answers("later"), lived, key=KEYS["later"], text="later")
