@@ -166,8 +166,8 @@ class Run:
 
         `since="now"`: their first window is the first that begins after every row seen so far. `since="state"`: the
         first that the kept slices can answer in full, where some tree has the slices; `run.since(name)` says which.
-        `for_="8 hours"`, or `FOR 8 HOURS` or `UNTIL '2026-01-01 00:00:00'` at the end of a query: it answers windows that
-        end in this time, in event time from when it joins, and then leaves by itself.
+        `for_="8 hours"`, or `FOR 8 HOURS` or `UNTIL '2026-01-01 00:00:00'` at the end of a query: it answers windows
+        that end in this time, in event time from when it joins, and then leaves by itself.
         """
         event_time = self.job.weaver.event_time
         if isinstance(queries, str) and not queries.strip().endswith(".sql"):
