@@ -130,6 +130,6 @@ def test_a_pool_that_a_query_took_leave_of_takes_no_more_rows() -> None:
 def test_a_query_sees_of_the_past_what_the_slices_allow() -> None:
     # slices of 10/5 and 9/3: edges at all multiples of 5 and of 3
     tree = next(woven([[query(n, w, COMPONENTS[1], DOUBLE) for n, w in zip("ab", WINDOWS, strict=True)]]).current)
-    assert reach_back(query("c", Window(15, 15), COMPONENTS[2], DOUBLE), tree, 31) == Reader(45, (0,))
-    assert reach_back(query("c", Window(12, 6, 3), COMPONENTS[2], DOUBLE), tree, 31) == Reader(33, (0,))
-    assert reach_back(query("c", Window(14, 7), COMPONENTS[2], DOUBLE), tree, 31) is None
+    assert reach_back(query("c", Window(15, 15), COMPONENTS[2], DOUBLE), tree, 31, 40) == Reader(45, (0,))
+    assert reach_back(query("c", Window(12, 6, 3), COMPONENTS[2], DOUBLE), tree, 31, 40) == Reader(33, (0,))
+    assert reach_back(query("c", Window(14, 7), COMPONENTS[2], DOUBLE), tree, 31, 40) is None

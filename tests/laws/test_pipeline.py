@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import sampled_from
 
 from compare import allowances, assert_same_rows, spark_answers
+from twin import Call, Fragment, Query, ValueColumn
 from weft.spark import Job, Run, weave
 from workloads import DELAYS, SCENES, Case, cases
 
@@ -109,7 +111,7 @@ def test_before_drain_a_stream_without_late_rows_gives_what_sparks_append_mode_g
     emitted = 0
 
     @settings(ONE_SESSION, max_examples=5)
-    @given(case=cases(max_queries=5, without={"first", "last"}, scenes=SINCE_1970))
+    @given(case=cases(max_queries=5, without={"first", "last", "unaliased"}, scenes=SINCE_1970))
     def same_rows(case: Case) -> None:
         nonlocal emitted
         with TemporaryDirectory() as temporary:
@@ -118,7 +120,6 @@ def test_before_drain_a_stream_without_late_rows_gives_what_sparks_append_mode_g
             found = start(spark, folder, case, delay).answers()
             session = spark.newSession()
             session.conf.set("spark.sql.session.timeZone", "UTC")
-            session.conf.set("spark.sql.optimizer.excludedRules", PUSH_DOWN)
             rows = stream(session, folder / "rows", case)
             rows.withWatermark("ts", f"{delay} microseconds").createOrReplaceTempView("stream")
             for query in case.queries:
@@ -131,14 +132,38 @@ def test_before_drain_a_stream_without_late_rows_gives_what_sparks_append_mode_g
     assert emitted > 100, "too few rows were emitted before the drain to show anything"
 
 
-PUSH_DOWN = "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates"
-"""Spark would move a filter below its watermark, which then does not see the rows that the filter drops."""
+def filtered_by_each_call(query: Query) -> Query:
+    """The same query without WHERE: each call has its filter, and groups that no row passes for are left out.
+
+    Spark moves a WHERE below its watermark, which then does not see the rows that the filter drops.
+    """
+    where = query.where
+    if where is None:
+        return query
+
+    def filtered(call: Call) -> Call:
+        inner = call.condition
+        if inner is None:
+            return replace(call, condition=where)
+        both = Fragment(f"({inner.sql}) AND ({where.sql})", lambda row: inner.of(row) is True and where.of(row) is True)
+        return replace(call, condition=both)
+
+    def column(found: Any) -> Any:
+        return replace(found, calls=tuple(map(filtered, found.calls))) if isinstance(found, ValueColumn) else found
+
+    passed = Call("count_if", (where,))
+    if query.having is None:
+        having = ValueColumn((passed,), "{0} > 0")
+    else:
+        calls = (*map(filtered, query.having.calls), passed)
+        having = ValueColumn(calls, f"({query.having.template}) AND {{{len(calls) - 1}}} > 0")
+    return replace(query, where=None, columns=tuple(map(column, query.columns)), having=having)
 
 
 def append_mode(session: Any, query: Any, folder: Path) -> pa.Table:
     name = f"append_{query.name}"
     running = (
-        session.sql(query.spark_sql)
+        session.sql(filtered_by_each_call(query).spark_sql)
         .writeStream.format("memory")
         .queryName(name)
         .option("checkpointLocation", str(folder / name))

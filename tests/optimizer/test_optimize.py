@@ -20,16 +20,16 @@ def test_a_rate_is_the_number_that_it_reads_as(rate: object) -> None:
     assert optimize(TWO, rate=rate).rate == Fraction(6, 5)  # type: ignore[arg-type]
 
 
-def test_ten_thousand_rows_a_second_and_tri_weave_with_blocks_are_the_default() -> None:
+def test_ten_thousand_rows_a_second_and_tri_weave_with_auto_are_the_default() -> None:
     plan = optimize(TWO)
-    assert (plan.rate, plan.strategy, plan.technique) == (10_000, "tri_weave", "blocks")
+    assert (plan.rate, plan.strategy, plan.technique) == (10_000, "tri_weave", "auto")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"strategy": "best"}, f"no strategy 'best'; choose one of {', '.join(STRATEGIES)}"),
-        ({"technique": "pains"}, "no technique 'pains'; choose one of blocks, panes, flat_fat, flat_fit"),
+        ({"technique": "pains"}, "no technique 'pains'; choose one of blocks, auto, panes, panes_inv"),
         ({"rate": -1}, "must not be negative, got -1"),
         ({"rate": "many"}, "must be a number of rows a second, such as 10000 or 1.2, got 'many'"),
         ({"rate": float("nan")}, "must be a number"),

@@ -69,7 +69,12 @@ def test_queries_with_equal_edges_are_one_atom_where_that_loses_nothing() -> Non
     atoms = {name: len(inseparable(group, Cost(technique))) for name, technique in TECHNIQUES.items()}
     assert atoms == {
         "blocks": 2,
+        "auto": 2,
         "panes": 2,
+        "panes_inv": 2,
+        "b_int": 3,
+        "two_stacks": 2,
+        "daba": 2,
         "flat_fit": 2,
         "flat_fat": 3,
         "slick_deque_inv": 3,

@@ -174,7 +174,8 @@ def _bulk_forms(operator: str) -> dict[str, Any]:
         forms["prefix"] = by_prefix
     if operator == "float_sum":
         subtracting = OPERATORS["int_sum"].algebra
-        forms["subtraction"] = by(compiled(panes_inv(Operator(add, algebra=subtracting, remove=take_away)), "subtraction"))
+        wrong = panes_inv(Operator(add, algebra=subtracting, remove=take_away))
+        forms["subtraction"] = by(compiled(wrong, "subtraction"))
         forms["compensated"] = lambda column, window, lo, hi, out: compensated(column, lo, hi, out)
     return forms
 

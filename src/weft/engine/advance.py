@@ -14,6 +14,7 @@ from weft.engine.groups import GroupIndex
 from weft.engine.layout import FeedLayout, Layout, TreeLayout
 from weft.engine.partials import Partials
 from weft.engine.ranges import absorb
+from weft.engine.settling import settle
 from weft.engine.state import State
 from weft.kernels import plain
 
@@ -60,7 +61,11 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout)
     answers: dict[str, pa.Table] = {}
     for tree in layout.current:
         answers.update(answer_tree(kept, tree, groups[tree.grouping.number], state.watermark, until, layout))
-    trees = {n: p.where(p.slices >= after[n]) for n, p in kept.items() if n in after}
+    trees = {}
+    for tree in layout.trees:
+        if tree.number in after and tree.number in kept:
+            live = kept[tree.number].where(kept[tree.number].slices >= after[tree.number])
+            trees[tree.number] = settle(live, tree, state.watermark, until, len(groups[tree.grouping.number]))
     return Step(answers, State(until, trees, groups).pruned(layout), added, groups, late)
 
 

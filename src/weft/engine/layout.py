@@ -70,6 +70,8 @@ class TreeLayout:
     queries: tuple[QueryLayout, ...]
     serving: Mapping[str, str] = field(default_factory=dict)
     """The technique that builds windows from slices, by operator."""
+    begins: Edges | None = None
+    """The edges where windows begin: all that slices behind the watermark are still cut at. None: at every edge."""
     since: int | None = None
     """Rows before it may lie in trees of former plans; None: it has seen all."""
 

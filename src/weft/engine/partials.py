@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -81,23 +82,47 @@ class Partials:
         """The same rows in the slices of `edges`, one partial for each group, slice and signature."""
         if not len(self):
             return self
-        slides, shifts = (np.array(part, np.int64) for part in zip(*edges.classes, strict=True))
-        slices = floor_edges(self.slices, slides, shifts)
-        # Flooring keeps the order by (group, slice); only the signatures inside a slice may be mixed.
-        order = np.lexsort((*self.words, slices, self.groups)) if self.words else None
-        partials = self if order is None else self.take(order)
-        slices = slices if order is None else slices[order]
-        keys = (partials.groups, slices, *partials.words)
-        starts = np.flatnonzero(np.concatenate([[True], np.any([k[1:] != k[:-1] for k in keys], axis=0)]))
+        # Flooring keeps the order by (group, slice).
+        slices = floored(self.slices, edges)
+        order, starts = self.runs(slices)
         if len(starts) == len(slices):
-            return Partials(partials.groups, slices, partials.words, partials.columns)
+            return replace(self, slices=slices)
+        return self.combined(slices, order, starts, components)
+
+    def runs(self, slices: Longs) -> tuple[Longs | None, Longs]:
+        """Where partials of one group, slice and signature begin, if the slices were these; first the order in which
+        they stand together, None for as they are."""
+        keys: list[npt.NDArray[Any]] = [self.groups, slices, *self.words]
+        order: Longs | None = None
+        if self.words:  # only the signatures inside a slice may be mixed
+            order = np.lexsort(keys[::-1])
+            keys = [key[order] for key in keys]
+        differ = np.zeros(max(0, len(slices) - 1), bool)
+        for key in keys:
+            differ |= key[1:] != key[:-1]
+        return order, np.flatnonzero(np.concatenate([np.ones(min(1, len(slices)), bool), differ]))
+
+    def combined(
+        self, slices: Longs, order: Longs | None, starts: Longs, components: Sequence[Component]
+    ) -> Partials:
+        """One partial for each of the `runs`."""
+        partials = replace(self, slices=slices)
+        if order is not None:
+            partials = partials.take(order)
         ends = np.append(starts[1:], len(slices))
         return Partials(
             partials.groups[starts],
-            slices[starts],
+            partials.slices[starts],
             tuple(w[starts] for w in partials.words),
             tuple(
                 Ranges.of(component.kind, columns).combine(starts, ends)
                 for component, columns in zip(components, partials.columns, strict=True)
             ),
         )
+
+
+def floored(times: Longs, edges: Edges) -> Longs:
+    """The greatest edge not after each time."""
+    slides, shifts = zip(*edges.classes, strict=True)
+    found: Longs = floor_edges(times, np.array(slides, np.int64), np.array(shifts, np.int64))
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import pyarrow as pa
 from weft.engine.groups import GroupIndex
 from weft.engine.layout import Layout, TreeLayout
 from weft.engine.partials import Partials
+from weft.engine.settling import settle
 from weft.kernels import plain
 
 PRUNE = 4
@@ -41,6 +42,19 @@ class State:
             older = trees.get(tree.number)
             trees[tree.number] = newer if older is None else older.merge(newer, len(index))
         return State(self.watermark, trees, groups)
+
+    def settled(self, layout: Layout) -> State:
+        """As the batches before would have left it: what was read from segments has a partial for each of them."""
+        if self.watermark is None:
+            return self
+        trees = {
+            tree.number: settle(
+                self.trees[tree.number], tree, None, self.watermark, len(self.groups[tree.grouping.number])
+            )
+            for tree in layout.trees
+            if tree.number in self.trees
+        }
+        return replace(self, trees=trees)
 
     def pruned(self, layout: Layout) -> State:
         """The same partials with numbers only for the groups that still have some."""

@@ -69,15 +69,25 @@ def serves(tree: TreeLayout, query: QueryLayout) -> bool:
         query.filter in tree.filters
         and all(c in tree.components for call in query.calls for c in call.components)
         and tree.edges.contains(Edges.of([query.window]))
+        and (tree.begins is None or tree.begins.contains(Edges.of_begins([query.window])))
     )
 
 
-def reach_back(query: QueryLayout, tree: TreeLayout, horizon: int) -> Reader | None:
+def reach_back(query: QueryLayout, tree: TreeLayout, horizon: int, watermark: int) -> Reader | None:
     """What a new query can see of the past in a tree that keeps all from `horizon` on, if its slices will do."""
     if not serves(tree, query):
         return None
     complete = horizon if tree.since is None else max(horizon, tree.since)
-    return Reader(query.window.begin(query.window.first_begun(complete)), (tree.number,))
+    return Reader(_first_whole(query, [tree], complete, watermark), (tree.number,))
+
+
+def _first_whole(query: QueryLayout, trees: Iterable[TreeLayout], complete: int, watermark: int) -> int:
+    """The begin of the first window whose slices are all there, none of them grown together beyond its end."""
+    window = query.window
+    first = window.first_begun(complete)
+    if any(t.begins is not None and not t.begins.contains(Edges.of([window])) for t in trees):
+        first = max(first, window.last_ended(watermark) + 1)
+    return window.begin(first)
 
 
 def take_over(query: QueryLayout, layout: Layout, reader: Reader, watermark: int) -> Reader | None:
@@ -86,8 +96,9 @@ def take_over(query: QueryLayout, layout: Layout, reader: Reader, watermark: int
     horizons = layout.horizons(watermark)
     if not reader.pools or not all(n in trees and serves(trees[n], query) for n in reader.pools):
         return None
-    complete = max([horizons[n] for n in reader.pools if n in horizons] + [reader.since] * (reader.since is not None))
-    return Reader(query.window.begin(query.window.first_begun(complete)), reader.pools)
+    known = [horizons[n] for n in reader.pools if n in horizons]
+    complete = max(known if reader.since is None else [*known, reader.since])
+    return Reader(_first_whole(query, [trees[n] for n in reader.pools], complete, watermark), reader.pools)
 
 
 def _numbers(before: Standing, after: Layout, readers: Mapping[str, Reader]) -> dict[int, int]:
@@ -116,4 +127,5 @@ def _may_go_on(number: int, inside: set[str], readers: Iterable[tuple[str, Reade
 
 
 def _contents(tree: TreeLayout) -> tuple[object, ...]:
-    return (tree.grouping, tree.edges, tree.components, tuple(sorted(tree.filters.items(), key=repr)), tree.words)
+    filters = tuple(sorted(tree.filters.items(), key=repr))
+    return (tree.grouping, tree.edges, tree.begins, tree.components, filters, tree.words)

@@ -39,6 +39,15 @@ class Edges:
                 slides.append(slide)
         return cls(tuple(sorted(kept)))
 
+    @classmethod
+    def of_begins(cls, windows: Iterable[Window]) -> Edges:
+        """Only where windows begin.
+
+        >>> Edges.of_begins([Window(12, 9), Window(10, 6, 1)]).classes
+        ((6, 1), (9, 0))
+        """
+        return cls.of_classes((w.slide, w.offset) for w in windows)
+
     def __or__(self, other: Edges) -> Edges:
         return Edges.of_classes((*self.classes, *other.classes))
 

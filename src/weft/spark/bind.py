@@ -20,7 +20,7 @@ from weft.aggregates import AGGREGATES, EVENT_TIME, USERS, Component, UserAggreg
 from weft.engine import CallLayout, FeedLayout, Grouping, Layout, QueryLayout, TreeLayout
 from weft.engine.layout import FilterBit
 from weft.engine.project import CannotEvaluate, Typed, bind
-from weft.model import ACQ, Call, Expression, Window
+from weft.model import ACQ, Call, Edges, Expression, Window
 from weft.plan import Feed, Plan
 from weft.spark.analysis import Analysis, analysis
 from weft.spark.slice import feed_slicing, filter_bit, micros
@@ -199,7 +199,8 @@ class _Binder:
         queries = tuple(self._query(self._plan.workload.by_name[name], types) for name in tree.queries)
         used = tuple(dict.fromkeys(c for q in queries for call in q.calls for c in call.components))
         serving = {served.operator: served.technique for served in tree.serving}
-        return TreeLayout(number, grouping, tree.edges, used, filters, words, queries, serving)
+        begins = _begins(tree.edges, queries)
+        return TreeLayout(number, grouping, tree.edges, used, filters, words, queries, serving, begins)
 
     def _query(self, acq: ACQ, types: Mapping[str, str]) -> QueryLayout:
         shape = _shape(acq)
@@ -262,6 +263,12 @@ def _users(plan: Plan) -> dict[str, type[UserAggregate]]:
     for definition in users.values():
         cloudpickle.register_pickle_by_value(sys.modules[definition.__module__])
     return users
+
+
+def _begins(edges: Edges, queries: Sequence[QueryLayout]) -> Edges | None:
+    """Where windows begin, where that is not at every edge."""
+    begins = Edges.of_begins(q.window for q in queries)
+    return None if begins == edges else begins
 
 
 ANY_WINDOW = Window(1, 1)

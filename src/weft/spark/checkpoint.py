@@ -170,10 +170,11 @@ class Checkpoint:
         self, layout: Layout, segments: tuple[Segment, ...], watermark: int | None, state: State, after: int
     ) -> State:
         """`state`, which knows the batches up to `after`, with what later segments added."""
-        for segment in segments:
-            if segment.last > after:
-                state = state.with_table(layout, self.read_segment(segment))
-        return replace(state, watermark=watermark)
+        unread = [segment for segment in segments if segment.last > after]
+        for segment in unread:
+            state = state.with_table(layout, self.read_segment(segment))
+        state = replace(state, watermark=watermark)
+        return state.settled(layout) if unread else state
 
     def grow(
         self,

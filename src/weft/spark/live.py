@@ -266,7 +266,7 @@ class Live:
             return None
         layout, mark = self.binding.layout, before.watermark
         horizons = layout.horizons(mark)
-        found = [reach_back(query, tree, horizons[tree.number]) for tree in layout.current]
+        found = [reach_back(query, tree, horizons[tree.number], before.watermark) for tree in layout.current]
         if how == "instead":
             old = self._record.standing.readers.get(query.name)
             found.append(None if old is None else take_over(query, layout, old, mark))
