@@ -24,13 +24,16 @@ def settle(partials: Partials, tree: TreeLayout, answered: int | None, until: in
     Windows that end by `until` have their answers. A late row may still come for a slice that has grown together: it
     stands beside it, as its windows either hold both or have been answered.
     """
+    begins = tree.begins or tree.edges
     done = tree.edges.floor(until)
-    recent = np.ones(len(partials), bool) if answered is None else partials.slices >= tree.edges.floor(answered)
+    recent = np.ones(len(partials), bool)
+    if answered is not None:
+        recent = partials.slices >= begins.floor(tree.edges.floor(answered))
     some = partials.where(recent)
     slices = some.slices.copy()
     ended = slices < done
     if tree.begins is not None:
-        slices[ended] = floored(slices[ended], tree.begins)
+        slices[ended] = floored(slices[ended], begins)
     order, starts = some.runs(slices)
     if WORTH * (len(slices) - len(starts)) < len(slices) or len(starts) == len(slices):
         return partials
