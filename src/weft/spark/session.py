@@ -27,6 +27,8 @@ BATCH_SETTINGS: Mapping[str, str] = {
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
     # A partial's trip to Python is paid a batch of rows, not a row.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
+    # A worker that dies says where it was.
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
 }
 
 
