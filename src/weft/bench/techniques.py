@@ -5,6 +5,7 @@ Times are CPU seconds of the one thread that works, the best of several runs, so
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -38,7 +39,8 @@ class TechniqueSettings:
         (10, 100, 1_000, 10_000, 100_000), "Groups at once.", quick=(10, 100_000), parse=numbers, metavar="N,..."
     )
     slides: int = option(1 << 20, "Slides a measurement, and four windows at least.", quick=1 << 19)
-    budget: int = option(200, "Milliseconds for the runs of a measurement, of which the best counts.", quick=40)
+    budget: int = option(80, "Milliseconds for the runs of a measurement, of which the best counts.", quick=40)
+    rounds: int = option(3, "Times that every rate is measured: what else runs slows a processor for seconds.", quick=1)
     latencies: int = option(1_000_000, "Steps whose time is taken.", quick=200_000)
     seed: int = option(1, "Of the values.", parse=whole)
     data: str = option("", "A file of the DEBS 2012 challenge to take the values from.", parse=str, metavar="FILE")
@@ -48,19 +50,33 @@ class TechniqueSettings:
 
 def run(settings: TechniqueSettings, say: Say) -> Report:
     # What compiles is not imported before it is asked for.
-    from weft.bench.techniques_measure import PARTS, Bench, check_answers, count_rows, read_stream
+    from weft.bench.techniques_measure import ONCE, PARTS, Bench, check_answers, count_rows, read_stream
 
     bench = Bench(settings, read_stream(settings), say)
     say("checking all techniques against recomputation; the first time they are compiled")
     checked = check_answers(bench)
-    rows: list[Row] = []
-    for part in (*PARTS, count_rows) if settings.count else PARTS:
+    rows = fastest(row for _ in range(settings.rounds) for part in PARTS for row in part(bench))
+    for part in (*ONCE, count_rows) if settings.count else ONCE:
         rows += part(bench)
     report = Report("techniques", describe_machine(), asdict(settings), rows, summarise(rows, checked))
     if settings.page:
         write_page(report, Path(settings.page))
         say(f"drew {len(FIGURES)} figures to {settings.page}")
     return report
+
+
+MEASUREMENT = ("figure", "technique", "aggregate", "form", "window", "ranges", "groups")
+"""What tells one from another."""
+
+
+def fastest(rows: Iterable[Row]) -> list[Row]:
+    """Each measurement once, where several rounds have made it."""
+    found: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        what = tuple(map(row.get, MEASUREMENT))
+        if what not in found or row["slides_per_second"] > found[what]["slides_per_second"]:
+            found[what] = row
+    return list(found.values())
 
 
 TECHNIQUES_BENCH = Benchmark(
