@@ -141,7 +141,10 @@ def _stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Sample]:
 
 
 def _operation_seconds(partials: int = 2_000_000) -> float:
-    """Tables for windows over a column combine twice a partial, one core at a time."""
+    """Tables for windows over a column combine twice a partial, one core at a time; with memory as workers have it."""
+    from weft.spark.memory import keep_freed_memory
+
+    keep_freed_memory()
     made = technique("blocks", "float_sum")
     values: Any = np.random.default_rng(1).random(partials)
     made.build(values[:100], 100)
