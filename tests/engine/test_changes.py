@@ -26,7 +26,7 @@ from weft.model import ACQ, Window, Workload
 from weft.optimizer.incremental import Curve
 from weft.plan import Plan
 from weft.spark.bind import Binding, NativeFeed
-from weft.spark.checkpoint import Record
+from weft.spark.checkpoint import Record, Segment
 from weft.spark.live import CannotChange, Live
 from weft.spark.store import Store
 from weft.spark.weaver import Weaver
@@ -60,7 +60,8 @@ class Loom(Weaver):
             for number, feed in enumerate(plan.feeds)
         )  # fmt: skip
         native = tuple(NativeFeed(feed, {}, {}, (), None) for feed in feeds)
-        return Binding(Layout(feeds, True, TIME), native, "", {}, {}, {}, (("k",),))
+        layout = self.times.keep(Layout(feeds, True, TIME))
+        return Binding(layout, native, "", {}, {}, {}, (("k",),))
 
 
 def _bound(acq: ACQ) -> Any:
@@ -186,7 +187,9 @@ class Job:
         step = advance(self.state, partials(batch, layout), mark, layout)
         self._take(step.answers)
         self.state = step.state
-        self.record = Record(self.batch, None if latest is None else mark, latest)
+        parts = {str(n): (0, 0, int(p.slices.max())) for n, p in step.state.trees.items() if len(p)}
+        segments = {"0": (Segment("", self.batch, self.batch, 0, parts, 0),)}
+        self.record = Record(self.batch, None if latest is None else mark, latest, segments)
 
     def _take_up(self) -> Layout:
         layout = self.live.take_up(self.batch, self.record).layout

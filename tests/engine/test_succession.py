@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_advance import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, partials, query, rows, windows
 
-from weft.engine import FOREVER, FeedLayout, Layout, QueryLayout, State, TreeLayout, advance, to_table
+from weft.engine import FOREVER, FeedLayout, Grouping, Layout, QueryLayout, State, TreeLayout, advance, to_table
 from weft.engine.succession import Reader, Standing, follow, reach_back
 from weft.model import Edges, Window
 
@@ -68,7 +68,8 @@ def test_any_script_of_changes_gives_each_query_its_windows_once(
     state, latest, mark = State(), BEGIN, BEGIN
     for change, batch, restored in script:
         if change is not None:
-            layout = _change(layout, queries, change, latest + 1, mark)
+            newest = {n: int(p.slices.max()) for n, p in state.trees.items() if len(p)}
+            layout = _change(layout, queries, change, latest + 1, mark, newest)
         live = {n: r for n, r in queries.items() if r.dropped_at is None}
         for registered in live.values():
             registered.see(batch, mark)
@@ -92,7 +93,9 @@ def _take(queries: dict[str, Registered], answers: object) -> None:
         queries[name].found.update(new)
 
 
-def _change(layout: Layout, queries: dict[str, Registered], change: object, cut: int, mark: int) -> Layout:
+def _change(
+    layout: Layout, queries: dict[str, Registered], change: object, cut: int, mark: int, newest: dict[int, int]
+) -> Layout:
     """Some leave, some join, and all that stay are shared out among trees anew."""
     joined, leaving, random = change  # type: ignore[misc]
     live = [n for n, r in queries.items() if r.dropped_at is None]
@@ -106,14 +109,14 @@ def _change(layout: Layout, queries: dict[str, Registered], change: object, cut:
     for q in everyone:
         random.choice(parts).append(q)
     newcomers = {name: Reader(cut, ()) for name in arrived}
-    return follow(Standing.of(layout), woven([p for p in parts if p]), newcomers, cut)
+    return follow(Standing.of(layout), woven([p for p in parts if p]), newcomers, cut, mark, newest)
 
 
 def test_a_tree_that_stays_as_it_is_goes_on_with_its_pool() -> None:
     a, b, c = (
         query(n, w, COMPONENTS[1], DOUBLE) for n, w in (("a", Window(10, 5)), ("b", Window(9, 3)), ("c", Window(7, 7)))
     )
-    after = follow(Standing.of(woven([[a], [b]])), woven([[a], [b], [c]]), {"c": Reader(100, ())}, 100)
+    after = follow(Standing.of(woven([[a], [b]])), woven([[a], [b], [c]]), {"c": Reader(100, ())}, 100, 90, {})
     assert [(t.number, t.since) for t in after.current] == [(0, None), (1, None), (2, 100)]
     assert not after.older
     assert all(not q.older for q in after.queries)
@@ -121,7 +124,7 @@ def test_a_tree_that_stays_as_it_is_goes_on_with_its_pool() -> None:
 
 def test_a_pool_that_a_query_took_leave_of_takes_no_more_rows() -> None:
     a, b = (query(n, w, COMPONENTS[1], DOUBLE) for n, w in (("a", Window(10, 5)), ("b", Window(10, 5))))
-    after = follow(Standing.of(woven([[a, b]])), woven([[a], [b]]), {}, 100)
+    after = follow(Standing.of(woven([[a, b]])), woven([[a], [b]]), {}, 100, 90, {})
     assert [t.number for t in after.current] == [1, 2]
     assert [t.number for t in after.older] == [0]
     assert [q.older for q in after.queries] == [(0,), (0,)]
@@ -129,7 +132,24 @@ def test_a_pool_that_a_query_took_leave_of_takes_no_more_rows() -> None:
 
 def test_a_query_sees_of_the_past_what_the_slices_allow() -> None:
     # slices of 10/5 and 9/3: edges at all multiples of 5 and of 3
-    tree = next(woven([[query(n, w, COMPONENTS[1], DOUBLE) for n, w in zip("ab", WINDOWS, strict=True)]]).current)
-    assert reach_back(query("c", Window(15, 15), COMPONENTS[2], DOUBLE), tree, 31, 40) == Reader(45, (0,))
-    assert reach_back(query("c", Window(12, 6, 3), COMPONENTS[2], DOUBLE), tree, 31, 40) == Reader(33, (0,))
-    assert reach_back(query("c", Window(14, 7), COMPONENTS[2], DOUBLE), tree, 31, 40) is None
+    layout = woven([[query(n, w, COMPONENTS[1], DOUBLE) for n, w in zip("ab", WINDOWS, strict=True)]])
+    assert layout.horizons(40) == {0: 33}
+
+    def seen(length: int, slide: int, offset: int = 0, grouping: Grouping = BY_KEY) -> Reader | None:
+        return reach_back(query("c", Window(length, slide, offset), COMPONENTS[2], DOUBLE), grouping, layout, 40)
+
+    assert seen(15, 15) == Reader(45, (0,))
+    assert seen(12, 6, 3) == Reader(33, (0,))
+    assert seen(14, 7) is None
+    assert seen(12, 6, 3, Grouping(1, ())) is None, "groups by other keys"
+    layout = replace(layout, retain=100)
+    assert seen(15, 15) == Reader(-60, (0,))
+
+
+def test_a_pool_whose_rows_lie_behind_every_open_window_is_forgotten() -> None:
+    a, b = (query(n, w, COMPONENTS[1], DOUBLE) for n, w in (("a", Window(10, 5)), ("b", Window(10, 5))))
+    layout = woven([[a, b]])
+    for change in range(1, 20):
+        parts = [[a], [b]] if change % 2 else [[a, b]]
+        layout = follow(Standing.of(layout), woven(parts), {}, 100 * change, 100 * change - 10, {})
+        assert len(layout.older) <= 2

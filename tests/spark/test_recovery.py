@@ -216,9 +216,14 @@ def test_the_state_that_a_batch_writes_does_not_grow_with_the_window(spark: Any,
     assert max(plain) < 2 * min(plain)
 
 
-def test_a_checkpoint_whose_spark_folder_was_removed_is_refused(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("removed", "said"),
+    [("spark", "goes on with batch 0, but the records .* end with batch 2"), ("batches", "batch 3, .* end with none")],
+)
+def test_a_checkpoint_that_lost_a_folder_is_refused(spark: Any, tmp_path: Path, removed: str, said: str) -> None:
     write_rows(tmp_path / "rows", files=3, rows=10)
     start(spark, tmp_path).wait()
-    shutil.rmtree(tmp_path / "state" / "spark")
-    with pytest.raises(RunFailed, match=r"begins again at batch 0, but .* answered up to batch 2"):
+    shutil.rmtree(tmp_path / "state" / removed)
+    pq.write_table(pq.read_table(tmp_path / "rows" / "0000.parquet"), tmp_path / "rows" / "9999.parquet")
+    with pytest.raises(RunFailed, match=said):
         start(spark, tmp_path).wait()

@@ -46,7 +46,12 @@ def explained(found: dict[str, Any]) -> list[str]:
     lines += [f"  note  {note}" for note in found["notes"]]
     for problem in found["problems"]:
         lines += [f"  WRONG  {problem['file']} {problem['what']}", f"         {problem['way_out']}"]
-    lines.append("A job can go on from here." if found["sound"] else "A job cannot go on from here as it is.")
+    if not found["sound"]:
+        lines.append("A job cannot go on from here as it is.")
+    elif found["drained"]:
+        lines.append("The job has ended: every window is answered. To read on, start with an empty checkpoint folder.")
+    else:
+        lines.append("A job can go on from here.")
     return lines
 
 

@@ -34,14 +34,15 @@ class Step:
     late: Mapping[str, int]
 
 
-def advance(state: State, partials: pa.Table | None, until: int, layout: Layout) -> Step:
+def advance(state: State, partials: pa.Table | None, until: int, layout: Layout, batch: int = 0) -> Step:
     """Add the partials, answer the windows that end by `until`, and forget what no later window covers.
 
     partials  (feed, slice, words..., keys..., components...), from Spark, in any order
-    answers   a table a query, as Spark's schema of it says
+    answers   a table a query, as Spark's schema of it says; with revisions marked by `batch` where there may be some
     """
     groups: dict[int, GroupIndex] = dict(state.groups)
     kept: dict[int, Partials] = dict(state.trees)
+    taken: dict[int, Partials] = {}
     added: dict[int, Partials] = {}
     late: dict[str, int] = {}
     before = None if state.watermark is None else layout.horizons(state.watermark)
@@ -52,20 +53,24 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout)
         for tree in feed.trees if fresh is not None else ():
             assert fresh is not None
             if state.watermark is not None:
-                late.update(_late(fresh, tree, state.watermark))
+                late.update(_late(fresh, tree, state.watermark - layout.lateness))
             new = _take_in(fresh, feed, tree, None if before is None else before[tree.number])
+            taken[tree.number] = new
             # What expires at once need not be written down.
             added[tree.number] = new.where(new.slices >= after[tree.number])
             older = kept.get(tree.number)
             kept[tree.number] = new if older is None else older.merge(new, len(index))
     answers: dict[str, pa.Table] = {}
     for tree in layout.current:
-        answers.update(answer_tree(kept, tree, groups[tree.grouping.number], state.watermark, until, layout))
+        new = taken.get(tree.number, Partials.none())
+        index = groups[tree.grouping.number]
+        answers.update(answer_tree(kept, new, tree, index, state.watermark, until, layout, batch))
     trees = {}
     for tree in layout.trees:
         if tree.number in after and tree.number in kept:
             live = kept[tree.number].where(kept[tree.number].slices >= after[tree.number])
-            trees[tree.number] = settle(live, tree, state.watermark, until, len(groups[tree.grouping.number]))
+            answered = None if state.watermark is None else layout.closed(state.watermark)
+            trees[tree.number] = settle(live, tree, answered, layout.closed(until), len(groups[tree.grouping.number]))
     return Step(answers, State(until, trees, groups).pruned(layout), added, groups, late)
 
 
@@ -97,7 +102,7 @@ def _take_in(fresh: Partials, feed: FeedLayout, tree: TreeLayout, earliest: int 
 
 
 def _late(fresh: Partials, tree: TreeLayout, watermark: int) -> dict[str, int]:
-    """How many rows missed at least one window of each query; the first component counts rows."""
+    """How many rows missed a window of each query that ended by `watermark`; the first component counts rows."""
     early = np.flatnonzero(fresh.slices < watermark)
     if not len(early):
         return {}

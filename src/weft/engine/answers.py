@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from weft.aggregates import Component
 from weft.engine.groups import GroupIndex
@@ -17,30 +18,43 @@ from weft.engine.lower import lower
 from weft.engine.partials import Partials
 from weft.engine.project import Columns, Typed, evaluate
 from weft.engine.ranges import Longs, Ranges, Serving
-from weft.kernels import count_windows, fill_windows
+from weft.kernels import count_windows, fill_windows, locate_windows
 from weft.model import Window
 
 
 def answer_tree(
     kept: Mapping[int, Partials],
+    new: Partials,
     tree: TreeLayout,
     index: GroupIndex,
     answered: int | None,
     until: int,
     layout: Layout,
+    batch: int,
 ) -> dict[str, pa.Table]:
-    """The rows of every query of the tree for windows that end in `(answered, until]`."""
+    """The rows of every query of the tree for windows that end in `(answered, until]`; where answers are revised, also
+    for those before that the partials in `new` came too late for.
+    """
     views: dict[tuple[str | None, tuple[int, ...]], View] = {}
     answers: dict[str, pa.Table] = {}
     for query in tree.queries:
         key = (query.filter, query.older)
         if key not in views:
-            sources = [tree, *(t for t in layout.older if t.number in query.older)]
+            sources = [tree, *(t for t in layout.trees if t.number in query.older)]
             views[key] = View.of(kept, query.filter, sources, len(index))
         view = views[key]
-        due = view.due(query, None if query.name in layout.fresh else answered, until)
-        if due is not None and (table := _project(query, view, due, index, layout)).num_rows:
-            answers[query.name] = table
+        before = None if query.name in layout.fresh else answered
+        tables = []
+        due = view.due(query, before, until)
+        if due is not None:
+            tables.append(_project(query, view, due, index, layout))
+        if layout.lateness and before is not None:
+            touched = view.touched(query, _passing(new, query.filter, tree), before, layout.lateness)
+            if touched is not None:
+                tables.append(_project(query, view, touched, index, layout, batch))
+        if any(table.num_rows for table in tables):
+            plain = tables if len(tables) == 1 else [table.cast(query.schema) for table in tables]
+            answers[query.name] = pa.concat_tables(plain)
     return answers
 
 
@@ -73,7 +87,7 @@ class View:
         self._serving = serving
         self._group_count = group_count
         self._ranges: dict[Component, Ranges] = {}
-        self._due: dict[tuple[Window, int | None], Due | None] = {}
+        self._due: dict[tuple[Window, int | None, int], Due | None] = {}
 
     @classmethod
     def of(
@@ -106,23 +120,41 @@ class View:
 
     def due(self, query: QueryLayout, answered: int | None, until: int) -> Due | None:
         """The windows of the query that end in `(answered, until]`; the same for queries that ask for the same ones."""
-        low = None if answered is None else query.window.last_ended(answered) + 1
-        if query.since is not None:
-            since = query.window.first_begun(query.since)
-            low = since if low is None else max(low, since)
-        key = (query.window, low)
+        low, high = _asked(query, answered, until)
+        key = (query.window, low, high)
         if key not in self._due:
-            self._due[key] = self._enumerate(query.window, low, until)
+            self._due[key] = self._enumerate(query.window, low, high)
         return self._due[key]
 
-    def _enumerate(self, window: Window, least: int | None, until: int) -> Due | None:
+    def touched(self, query: QueryLayout, new: Partials, answered: int, lateness: int) -> Due | None:
+        """The windows of the query that end in `(answered - lateness, answered]` and hold one of these partials."""
+        late = new.where(new.slices < answered)
+        low, high = _asked(query, answered - lateness, answered)
+        assert low is not None
+        window = query.window
+        first = np.maximum((late.slices - window.offset - window.length) // window.slide + 1, low)
+        last = np.minimum((late.slices - window.offset) // window.slide, high)
+        counts = np.maximum(last - first + 1, 0)
+        if not counts.any():
+            return None
+        groups = np.repeat(late.groups, counts)
+        ks = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+        order = np.lexsort((ks, groups))
+        groups, ks = groups[order], ks[order]
+        once = np.append(True, (groups[1:] != groups[:-1]) | (ks[1:] != ks[:-1]))
+        groups, ks = groups[once], ks[once]
+        begins = ks * window.slide + window.offset
+        lo, hi = locate_windows(self._partials.slices, self._offsets, groups, begins, begins + window.length)
+        return Due(window, groups, ks, lo, hi)
+
+    def _enumerate(self, window: Window, least: int | None, most: int) -> Due | None:
         if not len(self._partials):
             return None
         earliest, latest = self._span
         low = window.first_over(earliest)
         if least is not None:
             low = max(low, least)
-        high = min(window.last_over(latest), window.last_ended(until))
+        high = min(window.last_over(latest), most)
         if low > high:
             return None
         where = (self._partials.slices, self._offsets, window.length, window.slide, window.offset, low, high)
@@ -152,13 +184,27 @@ class View:
         return due.lowered[key]
 
 
+def _asked(query: QueryLayout, after: int | None, until: int) -> tuple[int | None, int]:
+    """The numbers of the query's own first and last window that end in `(after, until]`; None: there is no first."""
+    low = None if after is None else query.window.last_ended(after) + 1
+    if query.since is not None:
+        since = query.window.first_begun(query.since)
+        low = since if low is None else max(low, since)
+    return low, query.window.last_ended(until if query.until is None else min(until, query.until))
+
+
 def _passing(partials: Partials, filter_: str | None, tree: TreeLayout) -> Partials:
     bit = tree.filters[filter_]
     return partials if bit is None else partials.where((partials.words[bit[0]] >> bit[1]) & 1 == 1)
 
 
-def _project(query: QueryLayout, view: View, due: Due, index: GroupIndex, layout: Layout) -> pa.Table:
-    """The query's columns over its due windows, as its SELECT and HAVING say."""
+def _project(
+    query: QueryLayout, view: View, due: Due, index: GroupIndex, layout: Layout, revision: int | None = None
+) -> pa.Table:
+    """The query's columns over its due windows, as its SELECT and HAVING say; marked, where answers may be revised.
+
+    A revision comes also for a window that HAVING leaves out by now: it takes back what may have been answered.
+    """
     starts = pa.array(due.starts).view(layout.time_type)
     ends = pa.array(due.starts + query.window.length).view(layout.time_type)
     keys = index.keys_of(due.groups)
@@ -176,8 +222,10 @@ def _project(query: QueryLayout, view: View, due: Due, index: GroupIndex, layout
         return keys[int(node.value or 0)] if node.op == "key" else evaluate(node, columns, ansi=layout.ansi)
 
     arrays = [output(node) for node in query.outputs]
+    passes = None if query.having is None else evaluate(query.having, columns, ansi=layout.ansi).fill_null(False)
+    if layout.lateness:
+        retracted = np.zeros(len(due.ks), bool) if revision is None or passes is None else pc.invert(passes)
+        arrays += [pa.array(np.full(len(due.ks), revision or 0)), pa.array(retracted)]
     fields = [field.with_type(array.type) for field, array in zip(query.schema, arrays, strict=True)]
     table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-    if query.having is not None:
-        table = table.filter(evaluate(query.having, columns, ansi=layout.ansi))
-    return table
+    return table if passes is None or revision is not None else table.filter(passes)

@@ -5,8 +5,8 @@ A tree says of itself what its partials hold, so that they can be read when the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -16,6 +16,10 @@ from weft.model import Edges, Window
 
 FilterBit = tuple[int, int]
 """Which word of the signature, and which bit of it."""
+
+
+MARKS = (pa.field("weft_revision", pa.int64(), False), pa.field("weft_retracted", pa.bool_(), False))
+"""Columns of answers that may be revised: 0, or the batch that sent it again; and whether there is none any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class QueryLayout:
     schema: pa.Schema
     since: int | None = None
     """Windows that begin before it are not the query's; None: all are."""
+    until: int | None = None
+    """Windows that end after it are not the query's; None: all are."""
     older: tuple[int, ...] = ()
     """Trees of former plans that still hold rows of its windows."""
 
@@ -102,6 +108,10 @@ class Layout:
     """Trees of former plans: they take no more rows, and go when no open window needs theirs."""
     fresh: frozenset[str] = frozenset()
     """Queries that join with this batch: what ended before may still be theirs to answer."""
+    lateness: int = 0
+    """Windows that ended so long ago are answered again when a late row comes for them."""
+    retain: int = 0
+    """The slices of windows that ended so long ago are kept, for queries that come later."""
 
     @property
     def queries(self) -> tuple[QueryLayout, ...]:
@@ -116,12 +126,19 @@ class Layout:
         """All that the state may hold partials of."""
         return (*self.current, *self.older)
 
+    def with_trees(self, change: Callable[[TreeLayout], TreeLayout]) -> Layout:
+        return replace(self, feeds=tuple(replace(f, trees=tuple(map(change, f.trees))) for f in self.feeds))
+
+    def closed(self, watermark: int) -> int:
+        """No window that ends by it is asked for again."""
+        return watermark - max(self.lateness, self.retain)
+
     def horizons(self, watermark: int) -> dict[int, int]:
         """The earliest slice that each tree must keep when the watermark has passed this; a tree without is done."""
         earliest: dict[int, int] = {}
         for tree in self.current:
             for query in tree.queries:
-                opened = query.first_open(watermark)
+                opened = query.first_open(self.closed(watermark))
                 for number in (tree.number, *query.older):
                     earliest[number] = min(opened, earliest.get(number, opened))
         return earliest

@@ -21,8 +21,8 @@ WORTH = 4
 def settle(partials: Partials, tree: TreeLayout, answered: int | None, until: int, group_count: int) -> Partials:
     """The same partials, fewer where it is worth the copy. Those complete by `answered` have been looked at before.
 
-    Windows that end by `until` have their answers. A late row may still come for a slice that has grown together: it
-    stands beside it, as its windows either hold both or have been answered.
+    Windows that end by `until` are not asked for again. A late row may still come for a slice that has grown together:
+    it stands beside it, as its windows either hold both or have been answered.
     """
     begins = tree.begins or tree.edges
     done = tree.edges.floor(until)

@@ -49,7 +49,11 @@ class State:
             return self
         trees = {
             tree.number: settle(
-                self.trees[tree.number], tree, None, self.watermark, len(self.groups[tree.grouping.number])
+                self.trees[tree.number],
+                tree,
+                None,
+                layout.closed(self.watermark),
+                len(self.groups[tree.grouping.number]),
             )
             for tree in layout.trees
             if tree.number in self.trees

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from weft.engine.layout import Layout, QueryLayout, TreeLayout
+from weft.engine.layout import Grouping, Layout, QueryLayout, TreeLayout
 from weft.model import Edges
 
 
@@ -38,13 +38,29 @@ class Standing:
         return cls(tuple(replace(t, queries=()) for t in layout.current), layout.older, readers)
 
 
-def follow(before: Standing, after: Layout, joined: Mapping[str, Reader], cut: int | None) -> Layout:
+def follow(
+    before: Standing,
+    after: Layout,
+    joined: Mapping[str, Reader],
+    cut: int | None,
+    watermark: int | None,
+    newest: Mapping[int, int],
+) -> Layout:
     """`after` with trees numbered on from `before`, and every query reading on where it read.
 
     `joined` are the queries that are new with this plan, and what they see of the past. No row before `cut` has yet
-    been given to a new tree; None: no row has come at all.
+    been given to a new tree; None: no row has come at all. `newest` is the last slice that each pool holds: those that
+    the open windows have left behind are done.
     """
-    readers = {q.name: joined.get(q.name) or before.readers[q.name] for q in after.queries}
+    older = {t.number for t in before.older}
+
+    def still_read(query: QueryLayout) -> Reader:
+        reader = before.readers[query.name]
+        opened = None if watermark is None else query.first_open(after.closed(watermark))
+        done = {p for p in older if opened is not None and (p not in newest or newest[p] < opened)}
+        return replace(reader, pools=tuple(p for p in reader.pools if p not in done))
+
+    readers = {q.name: joined.get(q.name) or still_read(q) for q in after.queries}
     numbers = _numbers(before, after, readers)
     going = {t.number: t.since for t in before.current}
 
@@ -59,46 +75,53 @@ def follow(before: Standing, after: Layout, joined: Mapping[str, Reader], cut: i
 
     feeds = tuple(replace(feed, trees=tuple(map(renewed, feed.trees))) for feed in after.feeds)
     read = {number for feed in feeds for t in feed.trees for q in t.queries for number in q.older}
-    older = tuple(t for t in (*before.current, *before.older) if t.number in read)
-    return replace(after, feeds=feeds, older=older, fresh=frozenset(joined))
+    left = tuple(t for t in (*before.current, *before.older) if t.number in read)
+    return replace(after, feeds=feeds, older=left, fresh=frozenset(joined))
 
 
-def serves(tree: TreeLayout, query: QueryLayout) -> bool:
-    """Whether the tree's partials hold what the query needs: its filter, its components, and its edges."""
+def serves(tree: TreeLayout, query: QueryLayout, grouping: Grouping) -> bool:
+    """Whether the tree's partials hold what the query needs: its groups, its filter, its components, and its edges."""
     return (
-        query.filter in tree.filters
+        tree.grouping == grouping
+        and query.filter in tree.filters
         and all(c in tree.components for call in query.calls for c in call.components)
         and tree.edges.contains(Edges.of([query.window]))
         and (tree.begins is None or tree.begins.contains(Edges.of_begins([query.window])))
     )
 
 
-def reach_back(query: QueryLayout, tree: TreeLayout, horizon: int, watermark: int) -> Reader | None:
-    """What a new query can see of the past in a tree that keeps all from `horizon` on, if its slices will do."""
-    if not serves(tree, query):
+def reach_back(query: QueryLayout, grouping: Grouping, layout: Layout, watermark: int) -> Reader | None:
+    """What a new query can see of the past: the slices that reach furthest back of those that will do.
+
+    They lie in a tree that takes rows, or in all the pools that another query reads.
+    """
+    seen = {(t.number,): t.since for t in layout.current}
+    readers = {*Standing.of(layout).readers.values(), *(Reader(since, pools) for pools, since in seen.items())}
+    found = [take_over(query, grouping, layout, reader, watermark) for reader in readers]
+    return min((r for r in found if r is not None), key=lambda r: (r.since, r.pools), default=None)
+
+
+def take_over(
+    query: QueryLayout, grouping: Grouping, layout: Layout, reader: Reader, watermark: int
+) -> Reader | None:
+    """What a query sees that reads what another does, if all of that will do for it too."""
+    trees = {tree.number: tree for tree in layout.trees}
+    horizons = layout.horizons(watermark)
+    if not reader.pools or not all(n in trees and serves(trees[n], query, grouping) for n in reader.pools):
         return None
-    complete = horizon if tree.since is None else max(horizon, tree.since)
-    return Reader(_first_whole(query, [tree], complete, watermark), (tree.number,))
+    known = [horizons[n] for n in reader.pools if n in horizons]
+    complete = max(known if reader.since is None else [*known, reader.since])
+    first = _first_whole(query, [trees[n] for n in reader.pools], complete, layout.closed(watermark))
+    return Reader(first, reader.pools)
 
 
-def _first_whole(query: QueryLayout, trees: Iterable[TreeLayout], complete: int, watermark: int) -> int:
+def _first_whole(query: QueryLayout, trees: Iterable[TreeLayout], complete: int, settled: int) -> int:
     """The begin of the first window whose slices are all there, none of them grown together beyond its end."""
     window = query.window
     first = window.first_begun(complete)
     if any(t.begins is not None and not t.begins.contains(Edges.of([window])) for t in trees):
-        first = max(first, window.last_ended(watermark) + 1)
+        first = max(first, window.last_ended(settled) + 1)
     return window.begin(first)
-
-
-def take_over(query: QueryLayout, layout: Layout, reader: Reader, watermark: int) -> Reader | None:
-    """What a query sees that takes the place of another, if all that the other reads will do for it too."""
-    trees = {tree.number: tree for tree in layout.trees}
-    horizons = layout.horizons(watermark)
-    if not reader.pools or not all(n in trees and serves(trees[n], query) for n in reader.pools):
-        return None
-    known = [horizons[n] for n in reader.pools if n in horizons]
-    complete = max(known if reader.since is None else [*known, reader.since])
-    return Reader(_first_whole(query, [trees[n] for n in reader.pools], complete, watermark), reader.pools)
 
 
 def _numbers(before: Standing, after: Layout, readers: Mapping[str, Reader]) -> dict[int, int]:

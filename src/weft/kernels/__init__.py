@@ -29,7 +29,7 @@ from weft.kernels.techniques.panes import PANES
 from weft.kernels.techniques.prefix import prefix_answers, prefix_sums
 from weft.kernels.techniques.registry import OWN, TECHNIQUES, ImpossiblePair, Recipe, accepts, fallback, technique
 from weft.kernels.techniques.technique import State, Steps, Tables, Technique, compiled
-from weft.kernels.windows import count_windows, fill_windows
+from weft.kernels.windows import count_windows, fill_windows, locate_windows
 
 __all__ = [
     "BLOCKS",
@@ -54,6 +54,7 @@ __all__ = [
     "floor_edges",
     "group_offsets",
     "key_floats",
+    "locate_windows",
     "merge_order",
     "plain",
     "prefix_answers",

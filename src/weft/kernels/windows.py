@@ -99,3 +99,27 @@ def fill_windows(
             hi_out[place] = hi
             place += 1
             k += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def locate_windows(
+    slices: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    groups: NDArray[np.int32],
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the partials `[lo, hi)` of single windows lie, each named by its group, begin and end.
+
+    requires  slices ascending within a group
+    cost      O(log n) a window, n the partials of its group
+    space     the result
+    """
+    lo = np.empty(len(groups), np.int64)
+    hi = np.empty(len(groups), np.int64)
+    for i in range(len(groups)):
+        first, last = offsets[groups[i]], offsets[groups[i] + 1]
+        mine = slices[first:last]
+        lo[i] = first + np.searchsorted(mine, begins[i])
+        hi[i] = first + np.searchsorted(mine, ends[i])
+    return lo, hi

@@ -52,6 +52,10 @@ class Binding:
     groupings: tuple[tuple[str, ...], ...]
     """The key expressions of each grouping, by its number."""
 
+    def with_layout(self, layout: Layout) -> Binding:
+        feeds = tuple(replace(native, layout=feed) for native, feed in zip(self.feeds, layout.feeds, strict=True))
+        return replace(self, layout=layout, feeds=feeds)
+
 
 def bind_plan(
     plan: Plan, stream: DataFrame, event_time: str, groupings: Sequence[tuple[str, ...]] = ()

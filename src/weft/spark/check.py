@@ -61,7 +61,7 @@ class Report:
     @property
     def last(self) -> int:
         """The last batch of rows that counts; -1: none does. A drain has a record of its own, and no rows."""
-        return -1 if self.record is None else self.record.batch - self.record.drained
+        return -1 if self.record is None else self.record.batch - self.record.apart
 
 
 def check_checkpoint(uri: str, version: int) -> Report:

@@ -58,8 +58,20 @@ class Record:
     state_bytes: int = 0
     """Bytes of state that this batch wrote."""
     drained: bool = False
+    apart: int = 0
+    """How many batches Spark knows nothing of: those without rows, while the stream was idle or at its end."""
     changes: int = 0
     """Segments that were named since the last record that names them all; 0: it is this one."""
+
+    @property
+    def newest(self) -> dict[int, int]:
+        """The newest slice that the state holds of each tree."""
+        found: dict[int, int] = {}
+        for segments in self.segments.values():
+            for segment in segments:
+                for tree, (_, _, newest) in segment.parts.items():
+                    found[int(tree)] = max(newest, found.get(int(tree), newest))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +89,11 @@ class Checkpoint:
                 f"the checkpoint {self.store.uri} has format {before.get('version')}, not {job['version']}; "
                 "finish it with the version that made it, or start with an empty checkpoint folder"
             )
-        for what, old in before.items():
-            if old != job.get(what):
+        for what, new in job.items():
+            old = before.get(what, 0)  # what an earlier version did not know of was nothing
+            if old != new:
                 raise CheckpointMismatch(
-                    f"the checkpoint {self.store.uri} was made with {what} {old!r}, not {job.get(what)!r}; "
+                    f"the checkpoint {self.store.uri} was made with {what} {old!r}, not {new!r}; "
                     "start with an empty checkpoint folder, or with the setting that it was made with"
                 )
 
@@ -246,6 +259,7 @@ def _record_from(value: dict[str, Any], later: Sequence[dict[str, Any]]) -> Reco
         for bucket, added in value["segments"].items():
             stay = [s for s in segments.get(bucket, ()) if s.path not in gone]
             segments[bucket] = stay + list(map(segment_from, added))
+    value = {"apart": int(value["drained"]), **value}  # earlier versions knew no other batch without rows
     known = {field.name: value[field.name] for field in fields(Record)}
     return Record(**{**known, "segments": {bucket: tuple(found) for bucket, found in segments.items()}})
 

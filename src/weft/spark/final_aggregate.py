@@ -49,7 +49,8 @@ class BucketTask:
         segments = self.segments.get(str(bucket), ())
         state = self._state(bucket, segments)
         clock.lap("load")
-        step = advance(state, pa.Table.from_batches(received) if received else None, self.until, self.layout)
+        partials = pa.Table.from_batches(received) if received else None
+        step = advance(state, partials, self.until, self.layout, self.batch)
         clock.lap("advance")
         if self.sink is not None:
             self.sink.write(self.batch, bucket, step.answers)

@@ -15,12 +15,13 @@ from pyspark.sql import DataFrame
 from weft.optimizer.serving import Latency, known_latency
 from weft.plan import Plan, explain, to_html, to_json
 from weft.spark.bind import Binding
+from weft.spark.late import LateRows, make_late_sink
 from weft.spark.pipeline import BatchMetrics, Pipeline
 from weft.spark.run import NotServed, Run
 from weft.spark.session import use_this_python
 from weft.spark.sink import ParquetSink, Sink, folder_of, make_sink
+from weft.spark.times import Late, Times
 from weft.spark.weaver import DEFAULT_TOLERANCE, Weaver
-from weft.sql import duration
 from weft.sql.read import Queries, read_queries
 
 
@@ -30,6 +31,11 @@ def weave(
     *,
     event_time: str = "ts",
     watermark: str = "0 seconds",
+    late: Late = "drop",
+    lateness: str | None = None,
+    retain: str | None = None,
+    max_skew: str | None = None,
+    idle_timeout: str | None = None,
     strategy: str = "tri_weave",
     technique: str = "auto",
     latency: Latency = "batch",
@@ -39,16 +45,23 @@ def weave(
 ) -> Job:
     """Weave queries over one stream, or one bounded table, into one job.
 
-    `event_time` is the column that the windows are over; `watermark` is how late a row may come. With
-    `latency="bounded"` no slide of a window takes more than a constant number of operations, whatever its range.
-    When queries have come and gone and the mended plan costs more than `tolerance` above what the curve of former plans
-    lets expect, all are planned anew beside the job; None: never.
+    `event_time` is the column that the windows are over; `watermark` is how late a row may come. A row that is later is
+    dropped and counted; with `late="update"` it is put into the windows that ended within `lateness`, and their answers
+    are sent again, marked; with `late="side"` it is dropped, counted and written to the `late_sink` of `start`.
+    `retain="6 hours"` keeps the slices of windows that ended within that time, for queries that come later. A row
+    further ahead of the clock than `max_skew` does not move the watermark; when no row has come for `idle_timeout`, the
+    watermark goes on with the clock. With `latency="bounded"` no slide of a window takes more than a constant number of
+    operations, whatever its range. When queries have come and gone and the mended plan costs more than `tolerance`
+    above what the curve of former plans lets expect, all are planned anew beside the job; None: never.
     """
     use_this_python(stream.sparkSession)
-    weaver = Weaver(stream, event_time, strategy, technique, rate, known_latency(latency), tolerance)
+    times = Times.of(watermark, late, lateness, retain, max_skew, idle_timeout)
+    if times.late != "drop" and not stream.isStreaming:
+        raise NotServed(f"late={late!r} is for streams: in a bounded table no row comes late")
+    weaver = Weaver(stream, event_time, strategy, technique, rate, known_latency(latency), tolerance, times)
     plan, binding = weaver.weave(read_queries(queries, event_time))
     cores = stream.sparkSession.sparkContext.defaultParallelism
-    return Job(weaver, plan, binding, duration(watermark), buckets or max(1, cores))
+    return Job(weaver, plan, binding, buckets or max(1, cores))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +71,6 @@ class Job:
     weaver: Weaver
     plan: Plan
     binding: Binding
-    delay: int
     buckets: int
 
     @property
@@ -90,7 +102,7 @@ class Job:
             raise NotServed("this stream has no end; use job.start(sink=..., checkpoint=...)")
         target = make_sink(sink)
         target.open(self.binding.layout)
-        _, metrics = Pipeline(self.binding, self.buckets, self.delay, target).run_bounded(self.stream)
+        _, metrics = Pipeline(self.binding, self.buckets, self.weaver.times, target).run_bounded(self.stream)
         return metrics
 
     def start(
@@ -100,10 +112,15 @@ class Job:
         checkpoint: str | Path | None = None,
         trigger: str | None = None,
         available_now: bool = False,
+        late_sink: str | LateRows | None = None,
     ) -> Run:
         """Run until stopped. `trigger` is how often a batch begins ('1 second'; as fast as it can without one);
         `available_now` reads what is there and ends. Without a checkpoint folder the run cannot be resumed.
+        With `late="side"`, `late_sink` takes the rows that came too late: `parquet:FOLDER`, or a function of the
+        batch's number and a DataFrame.
         """
         if not self.stream.isStreaming:
             raise NotServed("this table is bounded; use job.answers(), or read it with spark.readStream")
-        return Run(self, make_sink(sink), None if checkpoint is None else str(checkpoint), trigger, available_now)
+        side = make_late_sink(self.weaver.times.late, late_sink)
+        folder = None if checkpoint is None else str(checkpoint)
+        return Run(self, make_sink(sink), folder, trigger, available_now, side)

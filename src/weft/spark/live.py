@@ -10,14 +10,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-import pyarrow as pa
-
-from weft.engine import Layout, QueryLayout, TreeLayout
-from weft.engine.project import Typed
-from weft.engine.succession import Reader, follow, reach_back, take_over
+from weft.engine import Grouping, Layout, QueryLayout
+from weft.engine.succession import Reader, follow, reach_back
 from weft.model import ACQ, Life, WeftError, Workload
 from weft.optimizer.incremental import Curve, deviates, excess
 from weft.plan import Plan
@@ -27,8 +23,6 @@ from weft.spark.plans import Change, PlanRecord, all_plans, newest_plan, plan_re
 from weft.spark.store import Store
 from weft.spark.weaver import Weaver
 from weft.sql import parse
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Since = Literal["now", "state"]
 
@@ -60,7 +54,7 @@ class Live:
         record = newest_plan(store)
         self._lives = dict(record.lives) if record else _lives(plan.workload)
         self._bare = binding
-        self.binding = _with(binding, _lived(binding.layout, self._lives))
+        self.binding = binding.with_layout(_lived(binding.layout, self._lives))
         self._live = record.live if record else ()
         self._dropped = dict(record.dropped) if record else {}
         self._record = record or self._write(0, [_change("woven", None, plan)])
@@ -209,16 +203,17 @@ class Live:
             self._begin_and_end_lives(cut, before)
             if self._pending is None:
                 if batch > self._record.batch and self.binding.layout.fresh:
-                    self.binding = _with(self.binding, replace(self.binding.layout, fresh=frozenset()))
+                    self.binding = self.binding.with_layout(replace(self.binding.layout, fresh=frozenset()))
                 return self.binding
             joined = self._readers(self._pending.layout, cut, before)
-            layout = follow(self._record.standing, self._pending.layout, joined, cut)
+            mark, newest = (None, {}) if before is None else (before.watermark, before.newest)
+            layout = follow(self._record.standing, self._pending.layout, joined, cut, mark, newest)
             changes = self._changes
             if batch == self._record.batch:  # the batch is repeated: those that joined with it do so again
                 again = {q.name for q in layout.queries} & set(self._record.fresh)
                 layout = replace(layout, fresh=layout.fresh | again)
                 changes = [*self._record.changes, *changes]
-            self._bare, self.binding = self._pending, _with(self._pending, _lived(layout, self._lives))
+            self._bare, self.binding = self._pending, self._pending.with_layout(_lived(layout, self._lives))
             self._record = self._write(batch, changes)
             self._pending, self._joining, self._changes = None, {}, []
             return self.binding
@@ -226,9 +221,12 @@ class Live:
     def _begin_and_end_lives(self, cut: int | None, before: Record | None) -> None:
         """A life begins with the first batch that knows the time; who has answered its last window leaves the plan."""
         begun = {name: life.begun(cut) for name, life in self._lives.items()}
-        if begun != self._lives:
+        starting = [name for name, life in begun.items() if life != self._lives[name]]
+        if starting:
             self._lives = begun
             self._pending = self._pending or self._bare
+            reason = f"the life of {', '.join(starting)} began"
+            self._changes.append(_change(reason, float(self.plan.cost), self.plan))
         mark = None if before is None else before.watermark
         ended = [n for n, life in begun.items() if mark is not None and life.until is not None and life.until <= mark]
         # A job needs a query: the last one stays, and has nothing more to answer.
@@ -253,28 +251,23 @@ class Live:
     def _readers(self, layout: Layout, cut: int | None, before: Record | None) -> dict[str, Reader]:
         """What those who join with this plan see."""
         found: dict[str, Reader] = {}
-        for query in layout.queries:
-            how = self._joining.get(query.name)
-            if how is not None:
-                past = None if how == "now" else self._past(query, how, before)
-                found[query.name] = past or Reader(cut, ())
+        for tree in layout.current:
+            for query in tree.queries:
+                how = self._joining.get(query.name)
+                if how is not None:
+                    past = None if how == "now" else self._past(query, tree.grouping, how, before)
+                    found[query.name] = past or Reader(cut, ())
         return found
 
-    def _past(self, query: QueryLayout, how: Joining, before: Record | None) -> Reader | None:
+    def _past(self, query: QueryLayout, grouping: Grouping, how: Joining, before: Record | None) -> Reader | None:
         """The kept slices that reach furthest back for this query, if some will do."""
         if before is None or before.watermark is None:
             return None
-        layout, mark = self.binding.layout, before.watermark
-        horizons = layout.horizons(mark)
-        found = [reach_back(query, tree, horizons[tree.number], before.watermark) for tree in layout.current]
-        if how == "instead":
-            old = self._record.standing.readers.get(query.name)
-            found.append(None if old is None else take_over(query, layout, old, mark))
-        reader = min((r for r in found if r is not None), key=lambda r: r.since or 0, default=None)
+        reader = reach_back(query, grouping, self.binding.layout, before.watermark)
         if reader is None or how == "state":
             return reader
         # What ended by the watermark was answered by the query that had this name before.
-        opened = query.first_open(mark)
+        opened = query.first_open(before.watermark)
         return replace(reader, since=opened if reader.since is None else max(reader.since, opened))
 
     def ever(self) -> set[str]:
@@ -315,35 +308,18 @@ def _lives(queries: Iterable[ACQ]) -> dict[str, Life]:
 
 
 def _lived(layout: Layout, lives: Mapping[str, Life]) -> Layout:
-    """Queries give no window that ends after their life: one more condition on their answers."""
-
-    def limited(query: QueryLayout) -> QueryLayout:
-        life = lives.get(query.name)
-        if life is None or life.until is None:
-            return query
-        until = (EPOCH + timedelta(microseconds=life.until)).strftime("'%Y-%m-%d %H:%M:%S.%f'")
-        ends = Typed("window_end", layout.time_type), Typed("literal", layout.time_type, value=until)
-        limit = Typed("le", pa.bool_(), ends)
-        having = limit if query.having is None else Typed("and", pa.bool_(), (query.having, limit))
-        return replace(query, having=having)
-
+    """Queries give no window that ends after their life."""
     if not lives:
         return layout
-    return _each_tree(layout, lambda tree: replace(tree, queries=tuple(map(limited, tree.queries))))
-
-
-def _each_tree(layout: Layout, change: Callable[[TreeLayout], TreeLayout]) -> Layout:
-    return replace(layout, feeds=tuple(replace(f, trees=tuple(map(change, f.trees))) for f in layout.feeds))
-
-
-def _with(binding: Binding, layout: Layout) -> Binding:
-    feeds = tuple(replace(native, layout=feed) for native, feed in zip(binding.feeds, layout.feeds, strict=True))
-    return replace(binding, layout=layout, feeds=feeds)
+    ends = {name: life.until for name, life in lives.items()}
+    return layout.with_trees(
+        lambda tree: replace(tree, queries=tuple(replace(q, until=ends.get(q.name)) for q in tree.queries))
+    )
 
 
 def _only(layout: Layout, names: Any) -> Layout:
     """The layout as if it had no other queries."""
-    return _each_tree(layout, lambda tree: replace(tree, queries=tuple(q for q in tree.queries if q.name in names)))
+    return layout.with_trees(lambda tree: replace(tree, queries=tuple(q for q in tree.queries if q.name in names)))
 
 
 def _alike(one: Any, other: Any) -> bool:

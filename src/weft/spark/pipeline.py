@@ -18,9 +18,11 @@ from weft.model import WeftError
 from weft.spark.bind import Binding
 from weft.spark.checkpoint import Checkpoint, Record, segment_from
 from weft.spark.final_aggregate import BucketTask, final_aggregate
+from weft.spark.late import LateRows, late_rows
 from weft.spark.session import batch_settings
 from weft.spark.sink import BucketSink, DriverSink, Sink, deserialise
 from weft.spark.sub_aggregate import LATEST, sub_aggregate
+from weft.spark.times import Times
 
 
 class Drained(WeftError):
@@ -51,9 +53,10 @@ class Pipeline:
 
     binding: Binding
     buckets: int
-    delay: int
+    times: Times
     sink: Sink
     checkpoint: Checkpoint | None = None
+    late_sink: LateRows | None = None
 
     def run_batch(self, rows: DataFrame, batch: int, before: Record | None) -> tuple[Record, BatchMetrics]:
         """rows      (columns...)
@@ -67,19 +70,25 @@ class Pipeline:
             )
         begun = time.perf_counter()
         with batch_settings(rows.sparkSession, self.buckets):
-            partials = sub_aggregate(rows, self.binding, self.buckets).persist()
+            skew = self.times.max_skew
+            ahead = None if skew is None else time.time_ns() // 1000 + skew
+            partials = sub_aggregate(rows, self.binding, self.buckets, ahead).persist()
             try:
                 # The watermark must be known before a window is answered, and it comes from the whole batch.
                 seen = partials.agg(
                     F.max(LATEST).alias("latest"),
+                    F.min("slice").alias("earliest"),
                     F.sum(F.when(F.col("feed") == 0, F.col(self._rows_slot))).alias("rows"),
                     F.count(F.lit(1)).alias("partials"),
                 ).first()
                 assert seen is not None
                 native = time.perf_counter() - begun
                 latest = _later(None if before is None else before.latest, seen["latest"])
-                mark = None if latest is None else latest - self.delay
+                mark = None if latest is None else latest - self.times.delay
                 mark = _later(None if before is None else before.watermark, mark)
+                passed = None if before is None else before.watermark
+                if self.late_sink is not None and passed is not None and (seen["earliest"] or 0) < passed:
+                    self.late_sink(batch, late_rows(rows, self.binding, passed))
                 record, measured = self._advance(partials, batch, before, mark, latest, seen["rows"] or 0)
             finally:
                 partials.unpersist()
@@ -95,12 +104,14 @@ class Pipeline:
             record, measured = self._advance(partials, 0, None, FOREVER, None, 0)
         return record, _metrics(record, None, 0, time.perf_counter() - begun, **measured)
 
-    def drain(self, spark: SparkSession, before: Record) -> tuple[Record, BatchMetrics]:
-        """The stream has ended: answer the windows that are still open."""
+    def run_idle(self, spark: SparkSession, before: Record, watermark: int) -> tuple[Record, BatchMetrics]:
+        """A batch without rows: answer the windows that end by the watermark. FOREVER: the stream has ended."""
         begun = time.perf_counter()
         with batch_settings(spark, self.buckets):
             nothing = spark.range(0, 0, 1, 1).selectExpr("CAST(id AS INT) AS bucket")
-            record, measured = self._advance(nothing, before.batch + 1, before, FOREVER, before.latest, 0)
+            record, measured = self._advance(
+                nothing, before.batch + 1, before, watermark, before.latest, 0, apart=before.apart + 1
+            )
         return record, _metrics(record, before, 0, time.perf_counter() - begun, **measured)
 
     @property
@@ -116,6 +127,7 @@ class Pipeline:
         watermark: int | None,
         latest: int | None,
         rows: int,
+        apart: int | None = None,
     ) -> tuple[Record, dict[str, Any]]:
         until = -FOREVER if watermark is None else watermark
         task = BucketTask(
@@ -141,6 +153,7 @@ class Pipeline:
             late=_add({} if before is None else before.late, (r["late"] for r in buckets.values())),
             state_bytes=sum(r["state_bytes"] for r in buckets.values()),
             drained=watermark == FOREVER,
+            apart=(0 if before is None else before.apart) if apart is None else apart,
         )
         record_bytes = 0
         if self.checkpoint is not None:

@@ -21,7 +21,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from weft.engine import FOREVER
 from weft.model import Life, WeftError
 from weft.plan import Plan
-from weft.spark.checkpoint import Checkpoint, CheckpointMismatch
+from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record
+from weft.spark.late import LateRows
 from weft.spark.live import CannotChange, Live, Since
 from weft.spark.pipeline import BatchMetrics, Pipeline
 from weft.spark.sink import MemorySink, Sink
@@ -48,7 +49,13 @@ class Run:
     """A running job, like a StreamingQuery."""
 
     def __init__(
-        self, job: Job, sink: Sink, folder: str | None, trigger: str | None, available_now: bool
+        self,
+        job: Job,
+        sink: Sink,
+        folder: str | None,
+        trigger: str | None,
+        available_now: bool,
+        late_sink: LateRows | None = None,
     ) -> None:
         self.job = job
         self.sink = sink
@@ -56,13 +63,14 @@ class Run:
         self._temporary = None if folder else tempfile.mkdtemp(prefix="weft-state-")
         self.checkpoint = Checkpoint(Store(folder or str(self._temporary)))
         buckets = self.checkpoint.buckets() or job.buckets
-        self.checkpoint.agree({"version": CHECKPOINT_VERSION, "buckets": buckets, "watermark": job.delay})
+        times = job.weaver.times
+        self.checkpoint.agree({"version": CHECKPOINT_VERSION, "buckets": buckets, **times.agreed()})
         self._record = self.checkpoint.newest()
         self.checkpoint.repair(self._record)
         self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store, sink.open)
         following = 0 if self._record is None else self._record.batch + 1
         binding = self._live.take_up(following, self._record)
-        self._pipeline = Pipeline(binding, buckets, job.delay, sink, self.checkpoint)
+        self._pipeline = Pipeline(binding, buckets, times, sink, self.checkpoint, late_sink)
         self._history: deque[BatchMetrics] = deque(maxlen=1000)
         self._lock = threading.Lock()
         self._busy = threading.Lock()
@@ -78,21 +86,29 @@ class Run:
         elif trigger is not None:
             writer = writer.trigger(processingTime=trigger)
         self.query: StreamingQuery = writer.start()
+        self._rows_came = time.monotonic()
+        if times.idle_timeout is not None:
+            threading.Thread(target=self._go_on_when_idle, args=(times.idle_timeout / 1e6,), daemon=True).start()
 
     def _batch(self, rows: DataFrame, batch: int) -> None:
         with self._busy:
             self._run_batch(rows, batch)
 
-    def _run_batch(self, rows: DataFrame, batch: int) -> None:
-        """Spark repeats a batch whose commit it missed; one that has a record is done already."""
+    def _run_batch(self, rows: DataFrame, number: int) -> None:
+        """Spark repeats a batch whose commit it missed; one that has a record is done already.
+
+        weft numbers batches on where Spark does not, when it runs some without rows.
+        """
         before = self._record
-        last = -1 if before is None else before.batch - before.drained
+        last, apart = (-1, 0) if before is None else (before.batch, before.apart)
+        batch = number + apart
         if batch == last:
             return
-        if batch < last:
+        if batch != last + 1:
             raise CheckpointMismatch(
-                f"Spark begins again at batch {batch}, but the checkpoint {self.checkpoint.store.uri} has answered up "
-                f"to batch {last}: its folder spark was changed; bring it back, or start with an empty checkpoint"
+                f"Spark goes on with batch {number}, but the records of the checkpoint {self.checkpoint.store.uri} end "
+                f"with {f'batch {last - apart}' if last >= 0 else 'none'}: files were removed from its folder spark or "
+                "batches; bring them back, or start with an empty checkpoint folder"
             )
         try:
             self._pipeline = replace(self._pipeline, binding=self._live.take_up(batch, before))
@@ -100,9 +116,42 @@ class Run:
         except Exception as error:
             self._failure = error  # Spark passes on only its text
             raise
+        self._done(record, metrics)
+        if metrics.rows:
+            self._rows_came = time.monotonic()
+
+    def _done(self, record: Record, metrics: BatchMetrics) -> None:
         with self._lock:
             self._record = record
             self._history.append(metrics)
+
+    def _go_on_when_idle(self, timeout: float) -> None:
+        """In a thread of its own: while no row comes the watermark follows the clock, until all windows are answered."""
+        looked = time.monotonic()
+        while self.active:
+            now = time.monotonic()
+            if now - max(looked, self._rows_came) < timeout:
+                time.sleep(min(timeout / 4, 0.5))
+                continue
+            looked = now
+            try:
+                with self._busy:
+                    if self.active and time.monotonic() - self._rows_came >= timeout:
+                        self._answer_idle(time.monotonic() - self._rows_came)
+            except Exception as error:
+                self._failure = error  # whoever waits is told
+                self.query.stop()
+
+    def _answer_idle(self, quiet: float) -> None:
+        before = self._record
+        if before is None or before.latest is None or before.watermark is None or before.drained:
+            return
+        due = before.latest - self.job.weaver.times.delay + int(quiet * 1e6)
+        binding = self._live.take_up(before.batch + 1, before)
+        opened = replace(binding.layout, lateness=0, retain=0).horizons(before.watermark)
+        if due > before.watermark and any(before.newest.get(n, -FOREVER) >= first for n, first in opened.items()):
+            self._pipeline = replace(self._pipeline, binding=binding)
+            self._done(*self._pipeline.run_idle(self.job.stream.sparkSession, before, due))
 
     @property
     def active(self) -> bool:
@@ -114,6 +163,8 @@ class Run:
             ended = self.query.awaitTermination(None if seconds is None else seconds)
         except StreamingQueryException as error:
             raise RunFailed(failure(self._failure or error)) from error
+        if self._failure is not None:  # between two batches of Spark, which knows nothing of it
+            raise RunFailed(failure(self._failure)) from self._failure
         return True if ended is None else bool(ended)
 
     def stop(self) -> None:
@@ -138,10 +189,7 @@ class Run:
         if record is not None and not record.drained:
             # Whoever joined with the last batch has answered by now what was open to it then.
             self._pipeline = replace(self._pipeline, binding=self._live.take_up(record.batch + 1, record))
-            record, metrics = self._pipeline.drain(self.job.stream.sparkSession, record)
-            with self._lock:
-                self._record = record
-                self._history.append(metrics)
+            self._done(*self._pipeline.run_idle(self.job.stream.sparkSession, record, FOREVER))
         self._forget()
 
     def _forget(self) -> None:

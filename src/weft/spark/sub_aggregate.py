@@ -13,13 +13,14 @@ LATEST = "latest"
 """The greatest event time among a partial's rows: the watermark comes from it."""
 
 
-def sub_aggregate(rows: DataFrame, binding: Binding, buckets: int) -> DataFrame:
+def sub_aggregate(rows: DataFrame, binding: Binding, buckets: int, ahead: int | None = None) -> DataFrame:
     """rows      (columns...)
     timed     (columns..., event time in microseconds), rows without one dropped as Spark's window() drops them
     sliced    (feed, slice, words..., keys..., arguments..., event time), a row for each feed
     partials  (bucket, feed, slice, words..., keys..., latest, components...)
 
-    The bucket follows from the keys, so it is computed for partials, not for rows.
+    The bucket follows from the keys, so it is computed for partials, not for rows. Rows after `ahead` say nothing about
+    what is latest.
     """
     timed = rows.selectExpr("*", f"{binding.event_micros} AS {EVENT_TIME}").where(f"{EVENT_TIME} IS NOT NULL")
     words = max(len(feed.layout.words) for feed in binding.feeds)
@@ -34,7 +35,8 @@ def sub_aggregate(rows: DataFrame, binding: Binding, buckets: int) -> DataFrame:
     by = ["feed", "slice", *(f"w{i}" for i in range(words)), *binding.key_types]
     aggregates = [F.expr(text).alias(name) for name, text in binding.slots.items()]
     # A literal in GROUP BY is no work for Spark: it drops it from the key and puts it back.
-    partials = sliced.groupBy(*by).agg(F.max(EVENT_TIME).alias(LATEST), *aggregates)
+    trusted = EVENT_TIME if ahead is None else f"CASE WHEN {EVENT_TIME} <= {ahead}L THEN {EVENT_TIME} END"
+    partials = sliced.groupBy(*by).agg(F.max(F.expr(trusted)).alias(LATEST), *aggregates)
     return partials.selectExpr("*", f"CAST(pmod({_spread(binding)}, {buckets}) AS INT) AS bucket")
 
 

@@ -15,6 +15,7 @@ from weft.optimizer.serving import Latency, load_speeds, serve
 from weft.plan import Plan
 from weft.spark.analysis import Known, remembering
 from weft.spark.bind import Binding, bind_plan
+from weft.spark.times import Times
 from weft.sql import refuse
 
 Groupings = Sequence[tuple[str, ...]]
@@ -36,6 +37,7 @@ class Weaver:
     latency: Latency = "batch"
     tolerance: float | None = DEFAULT_TOLERANCE
     """None: a mended plan is never made anew."""
+    times: Times = field(default_factory=Times)
     known: Known = field(default_factory=Known, compare=False, repr=False)
 
     @property
@@ -69,7 +71,8 @@ class Weaver:
 
     def bind(self, plan: Plan, groupings: Groupings) -> Binding:
         with remembering(self.known):
-            return bind_plan(plan, self.stream, self.event_time, groupings)
+            binding = bind_plan(plan, self.stream, self.event_time, groupings)
+        return binding.with_layout(self.times.keep(binding.layout))
 
     def _optimize(self, workload: Workload) -> Plan:
         return self._served(optimize(workload, rate=self.rate, strategy=self.strategy, technique=self.technique))
