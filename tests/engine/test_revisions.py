@@ -1,4 +1,4 @@
-"""Late rows put into windows that were answered: the newest answer of each is the right one, and only those come again."""
+"""Late rows put into windows that were answered: the newest answer of each is right, and only those come again."""
 
 from __future__ import annotations
 

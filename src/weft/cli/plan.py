@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.queries import EventTime, QueryFile, Strategy, read_queries
+from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
 from weft.model import WeftError
 from weft.optimizer import optimize
 from weft.optimizer.estimate import estimate
@@ -44,10 +44,8 @@ def plan(
         Fraction, typer.Option(parser=parse_rate, metavar="NUMBER", help="Rows a second that the stream brings.")
     ] = Fraction(10_000),
     strategy: Strategy = "tri_weave",
-    technique: Annotated[str, typer.Option(metavar="NAME", help="How windows are built from slices.")] = "auto",
-    latency: Annotated[
-        str, typer.Option(metavar="batch|bounded", help="Whether any slide may take long, or none.")
-    ] = "batch",
+    technique: Technique = "auto",
+    latency: LatencyOption = "batch",
     event_time: EventTime = "ts",
     groups: Annotated[
         int, typer.Option(min=1, metavar="N", help="Groups that have rows in a slice, for the estimate in seconds.")

@@ -23,6 +23,10 @@ EventTime = Annotated[str, typer.Option(metavar="COLUMN", help="The column that 
 Strategy = Annotated[
     str, typer.Option(metavar="NAME", help=f"How queries are put into trees: {', '.join(STRATEGIES)}.")
 ]
+Technique = Annotated[str, typer.Option(metavar="NAME", help="How windows are built from slices.")]
+LatencyOption = Annotated[
+    str, typer.Option("--latency", metavar="batch|bounded", help="Whether any slide may take long, or none.")
+]
 
 
 class UnreadableQueries(WeftError):

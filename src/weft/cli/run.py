@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from weft.cli.progress import Metrics, Progress
-from weft.cli.queries import EventTime, QueryFile, Strategy, read_queries
+from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
+from weft.optimizer.serving import known_latency
 
 if TYPE_CHECKING:
     from weft.spark import Run
+    from weft.spark.times import Late
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -46,7 +48,27 @@ def run(
     schema: Annotated[str | None, typer.Option(metavar="DDL", help="Columns of the files, if not in them.")] = None,
     files_a_batch: Annotated[int | None, typer.Option(metavar="N", help="Files that one batch reads at most.")] = None,
     trigger: Annotated[str, typer.Option(metavar="INTERVAL", help="Between the starts of two batches.")] = "1 second",
+    late: Annotated[
+        str, typer.Option(metavar="drop|update|side", help="Rows that are later: dropped, put in, or written aside.")
+    ] = "drop",
+    lateness: Annotated[
+        str | None, typer.Option(metavar="INTERVAL", help="With --late update: how long answers are sent again.")
+    ] = None,
+    late_sink: Annotated[
+        str | None, typer.Option(metavar="SINK", help="With --late side: parquet:DIR for those rows.")
+    ] = None,
+    retain: Annotated[
+        str | None, typer.Option(metavar="INTERVAL", help="Keep the slices of windows that ended so long ago.")
+    ] = None,
+    max_skew: Annotated[
+        str | None, typer.Option(metavar="INTERVAL", help="Rows further ahead of the clock do not move the watermark.")
+    ] = None,
+    idle_timeout: Annotated[
+        str | None, typer.Option(metavar="INTERVAL", help="Without rows for so long, the watermark follows the clock.")
+    ] = None,
     strategy: Strategy = "tri_weave",
+    technique: Technique = "auto",
+    latency: LatencyOption = "batch",
     as_json: Annotated[bool, typer.Option("--json", help="Print progress as JSON, an object a line.")] = False,
     seconds: Annotated[
         float | None, typer.Option("--for", parser=parse_seconds, metavar="TIME", help="Stop after, such as 30s.")
@@ -57,8 +79,23 @@ def run(
     from weft.spark import local_session, open_source, weave
 
     stream = open_source(local_session(), source, schema=schema, files_a_batch=files_a_batch)
-    job = weave(stream, workload, event_time=event_time, watermark=watermark, strategy=strategy)
-    started = job.start(sink=sink, checkpoint=checkpoint, trigger=trigger, available_now=drain)
+    job = weave(
+        stream,
+        workload,
+        event_time=event_time,
+        watermark=watermark,
+        late=cast("Late", late),
+        lateness=lateness,
+        retain=retain,
+        max_skew=max_skew,
+        idle_timeout=idle_timeout,
+        strategy=strategy,
+        technique=technique,
+        latency=known_latency(latency),
+    )
+    started = job.start(
+        sink=sink, checkpoint=checkpoint, trigger=trigger, available_now=drain, late_sink=late_sink
+    )
     with Progress(as_json=as_json) as progress:
         watch(started, progress, seconds)
         if drain:

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -172,11 +172,13 @@ class Checkpoint:
         size = self.store.write(path, sink.getvalue())
         return Segment(path, first, batch, level, parts, size)
 
-    def read_segment(self, segment: Segment) -> dict[int, pa.Table]:
+    def read_segment(self, segment: Segment, trees: Container[int] | None = None) -> dict[int, pa.Table]:
+        """What it holds of these trees; None: of all."""
         data = self.store.read(segment.path)
         return {
             int(tree): pa.ipc.open_stream(data.slice(offset, length)).read_all()
             for tree, (offset, length, _) in segment.parts.items()
+            if trees is None or int(tree) in trees
         }
 
     def load(

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from weft.engine import FOREVER
 from weft.model import Life, WeftError
 from weft.plan import Plan
+from weft.spark.ask import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
 from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record
 from weft.spark.late import LateRows
 from weft.spark.live import CannotChange, Live, Since
@@ -71,6 +72,7 @@ class Run:
         following = 0 if self._record is None else self._record.batch + 1
         binding = self._live.take_up(following, self._record)
         self._pipeline = Pipeline(binding, buckets, times, sink, self.checkpoint, late_sink)
+        self._binding = binding  # that the state of the record goes by
         self._history: deque[BatchMetrics] = deque(maxlen=1000)
         self._lock = threading.Lock()
         self._busy = threading.Lock()
@@ -122,11 +124,11 @@ class Run:
 
     def _done(self, record: Record, metrics: BatchMetrics) -> None:
         with self._lock:
-            self._record = record
+            self._record, self._binding = record, self._pipeline.binding
             self._history.append(metrics)
 
     def _go_on_when_idle(self, timeout: float) -> None:
-        """In a thread of its own: while no row comes the watermark follows the clock, until all windows are answered."""
+        """In a thread of its own: while no row comes the watermark follows the clock, as long as windows are open."""
         looked = time.monotonic()
         while self.active:
             now = time.monotonic()
@@ -247,6 +249,24 @@ class Run:
                 "leave CREATE VIEW out, or name it alike"
             )
         self._live.replace(found[0])
+
+    def ask(self, query: str) -> pa.Table:
+        """Answer a query once, from the slices that the job keeps: every window that they hold whole and that the
+        watermark has passed. `weave(retain="6 hours")` keeps more. Its keys may be some of another query's.
+        """
+        found = parse(query, event_time=self.job.weaver.event_time, name="asked")
+        if len(found) != 1:
+            raise CannotAsk(f"one query is asked at a time, not {len(found)}")
+        for _ in range(CHANGED_MEANWHILE):
+            with self._lock:
+                record, binding = self._record, self._binding
+            if record is None:
+                raise CannotAsk("no slice is kept: no batch has been run yet")
+            try:
+                return ask(self.job.weaver, found[0], binding, self.checkpoint, record)
+            except StateMoved:
+                continue
+        raise CannotAsk("batches replace the kept slices faster than they can be read; ask again")
 
     def since(self, name: str) -> str | None:
         """The begin of the first window that the query answers; None: it was there from the start."""

@@ -41,9 +41,9 @@ def sub_aggregate(rows: DataFrame, binding: Binding, buckets: int, ahead: int | 
 
 
 def _spread(binding: Binding) -> str:
-    """A hash of the group's keys; feeds without keys go round the buckets."""
+    """A hash of the group's keys. One group without keys is all in one bucket, whatever feed it comes through."""
     branches = " ".join(
-        f"WHEN {feed.layout.number} THEN " + (f"hash({', '.join(feed.keys)})" if feed.keys else str(feed.layout.number))
+        f"WHEN {feed.layout.number} THEN " + (f"hash({', '.join(feed.keys)})" if feed.keys else "0")
         for feed in binding.feeds
     )
     return f"CASE feed {branches} END"
