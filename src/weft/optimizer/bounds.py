@@ -21,6 +21,9 @@ MOST_ROWS = 6000
 MOST_KEPT = 1 << 25
 """Numbers that are kept of edges in common with merged parts: 256 MB."""
 
+GONE = 1 << 62
+"""When a part that is no more was made: later than all that are."""
+
 LONGEST_SLIDE = 1 << 62
 """Longer ones are not for 64-bit arithmetic: their bounds are looser."""
 
@@ -47,10 +50,10 @@ class Table:
     def __init__(self, bundles: Sequence[Bundle]) -> None:
         self.bundles = list(bundles)
         size = len(self.bundles)
-        self.made = np.arange(size)  # a row has the pairs with what was made before it
+        self.made = list(range(size))  # a row has the pairs with what was made before it
         self.done: list[list[int]] = [[] for _ in range(size)]  # pairs that have left the row
         self._clock = count(size)
-        self._alive = np.ones(size, np.bool_)
+        self._open = np.arange(size)  # when it was made; far in the future where it is there no more
         first = [bundle.members[0] for bundle in self.bundles]
         self._rates = np.array([part.near_rate for part in first])
         self._finals = np.array([part.near_final for part in first])
@@ -61,14 +64,17 @@ class Table:
         self._place = np.full(size, -1)  # where a merged part has its row there
         self._free: list[int] = []
         self._merged = np.zeros(size, np.bool_)
+        self._window = (self._geometry.shifts[0] >= 0).tolist()  # a single one, not merged
+        self._read = [False] * size  # merged, and its edges in common with windows are known
 
     def bounds(self, row: int, saving: float, adds: bool) -> NDArray[np.float64]:
-        """No less than the gain of any two parts from this bundle and each other one."""
-        common = self._common(row)
-        rates = np.maximum((self._rates + self._rates[row]) * (1 - SLACK) - common, self._rates[row])
-        np.maximum(rates, self._rates, out=rates)
-        bounds = self._bounds(row, slice(None), rates, saving, adds)
-        bounds[~self._alive | (self.made > self.made[row])] = -inf
+        """No less than the gain of any two parts from this bundle and each one up to the last that was made before."""
+        until = len(self.bundles) if self._merged[row] else row + 1
+        common, others = self._common(row, until), self._rates[:until]
+        rates = np.maximum((others + self._rates[row]) * (1 - SLACK) - common, self._rates[row])
+        np.maximum(rates, others, out=rates)
+        bounds = self._bounds(row, slice(until), rates, saving, adds)
+        bounds[self._open[:until] > self.made[row]] = -inf
         if len(self.bundles[row].members) == 1:
             bounds[row] = -inf
         bounds[self.done[row]] = -inf
@@ -92,10 +98,15 @@ class Table:
 
     def is_open(self, row: int, column: int) -> bool:
         """Whether both are there, and the pair is one of this row."""
-        return bool(self._alive[column] and self.made[column] <= self.made[row])
+        return GONE > self.made[column] <= self.made[row]
+
+    def are_open(self, row: int, columns: NDArray[np.integer]) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = self._open[columns] <= self.made[row]
+        return found
 
     def is_known(self, row: int, column: int) -> bool:
-        return column in self._known[row]
+        """Whether the edges in common are as many as the bound of the pair says."""
+        return column in self._known[row] or (self._window[column] and (self._window[row] or self._read[row]))
 
     def least_rate(self, row: int, column: int) -> float:
         one, other = float(self._rates[row]), float(self._rates[column])
@@ -107,52 +118,70 @@ class Table:
     def know(self, one: int, other: int, common: float) -> None:
         self._known[one][other] = self._known[other][one] = common + SLACK * float(self._rates[one])
 
-    def merge(self, new: Part, left: Part, left_slot: int | None, right: Part, right_slot: int | None) -> int:
-        """Give the merged part a slot, one of the old ones where there is one."""
+    def merge(
+        self,
+        new: Part,
+        left: Part,
+        left_slot: int | None,
+        right: Part,
+        right_slot: int | None,
+        read: NDArray[np.float64] | None = None,
+    ) -> int:
+        """Give the merged part a slot, one of the old ones where there is one.
+
+        `read` are its edges in common with each window, where they are known; of other slots they say nothing.
+        """
         slot = left_slot if left_slot is not None else right_slot
-        one, other = self._of(left, left_slot), self._of(right, right_slot)
+        one, other = (self._of(p, s, read is None) for p, s in ((left, left_slot), (right, right_slot)))
         # Of what another tree has in common with the two, the second adds no more than it has that the first has not.
         more, other_more = new.near_high - left.near_rate, new.near_high - right.near_rate
         common = np.minimum(one + np.minimum(other, more), other + np.minimum(one, other_more))
+        if read is not None:
+            common[: len(read)] = np.where(self._merged[: len(read)], common[: len(read)], read)
         common += SLACK * new.near_rate
         for old in (left_slot, right_slot):
             if old is not None:
                 self._forget(old)
         if right_slot is not None:
-            self._alive[right_slot], self.made[right_slot] = False, -1
+            self.made[right_slot] = self._open[right_slot] = GONE
+            self._window[right_slot] = False
         if slot is None:
             slot = len(self.bundles)
             self._grow()
             common = np.append(common, np.inf)
         self.bundles[slot] = Bundle((new,), 0, 0)
-        self.made[slot], self.done[slot], self._alive[slot] = next(self._clock), [], True
+        self.made[slot] = self._open[slot] = next(self._clock)
+        self.done[slot], self._window[slot] = [], False
         self._rates[slot], self._finals[slot], self._floors[slot] = new.near_rate, new.near_final, new.near_floor
         self._merged[slot] = True
         self._keep(slot, common)
+        self._read[slot] = read is not None and self._place[slot] >= 0
         return slot
 
-    def _of(self, part: Part, slot: int | None) -> NDArray[np.float64]:
+    def _of(self, part: Part, slot: int | None, windows: bool) -> NDArray[np.float64]:
         """For a part that was in a bundle nothing is known but that it has no more edges than it has."""
-        return self._common(slot) if slot is not None else np.full(len(self.bundles), part.near_rate)
-
-    def _common(self, row: int) -> NDArray[np.float64]:
-        """Edges a second that each other bundle has in common with this one at most."""
         size = len(self.bundles)
+        return self._common(slot, size, windows) if slot is not None else np.full(size, part.near_rate)
+
+    def _common(self, row: int, until: int, windows: bool = True) -> NDArray[np.float64]:
+        """Edges a second that each other bundle up to there has in common with this one at most.
+
+        Without `windows`, nothing is found out about two of them.
+        """
         place = int(self._place[row])
         if place >= 0:
-            common = self._kept[place, :size].copy()
-        elif self._merged[row]:
-            common = np.full(size, np.inf)
+            common = self._kept[place, :until].copy()
         else:
-            common = np.full(size, np.inf)
-            common[: self._geometry.size] = self._geometry.common(row) * (1e6 * (1 + SLACK))
-            common[self._merged] = np.inf
-        others = np.flatnonzero(self._place >= 0)
+            common = np.full(until, np.inf)
+            if windows and not self._merged[row]:
+                found = self._geometry.common(row, until) * (1e6 * (1 + SLACK))
+                common[: len(found)] = np.where(self._merged[: len(found)], np.inf, found)
+        others = np.flatnonzero(self._place[:until] >= 0)
         if len(others):
             common[others] = np.minimum(common[others], self._kept[self._place[others], row])
-        known = self._known[row]
-        if known:
-            common[list(known)] = list(known.values())
+        for column, counted in self._known[row].items():
+            if column < until:
+                common[column] = counted
         return common
 
     def _common_of_two(self, row: int, column: int) -> float:
@@ -194,7 +223,10 @@ class Table:
         self.bundles.append(self.bundles[-1])
         self.done.append([])
         self._known.append({})
-        self.made, self._alive = np.append(self.made, 0), np.append(self._alive, False)
+        self.made.append(0)
+        self._window.append(False)
+        self._read.append(False)
+        self._open = np.append(self._open, 0)
         self._rates, self._finals = np.append(self._rates, 0.0), np.append(self._finals, 0.0)
         self._floors, self._place = np.append(self._floors, 0.0), np.append(self._place, -1)
         self._merged = np.append(self._merged, True)
@@ -205,57 +237,74 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Slides and shifts of bundles; shifts are -1 where there is none, or where members have different ones."""
+    """Slides and shifts of bundles in units of what divides them all.
 
-    slides: NDArray[np.int64]
+    Shifts are -1 where there is none, or where members have different ones.
+    """
+
+    unit: int
+    slides: NDArray[np.integer]
     classes: NDArray[np.int64]
-    shifts: NDArray[np.int64]
+    shifts: NDArray[np.integer]
+    """A row for the first classes, and one for the second."""
+    different: NDArray[np.integer]
+    """The slides, each once: hundreds of windows may have a few slides only."""
+    which: NDArray[np.intp]
+    """Of those, the one that a bundle has."""
 
     @classmethod
     def of(cls, bundles: Sequence[Bundle]) -> Geometry:
         slides = np.array([bundle.slide for bundle in bundles])
         classes = np.array([bundle.classes for bundle in bundles])
-        shifts = np.full((len(bundles), 2), -1)
+        shifts = np.full((2, len(bundles)), -1)
         for i, bundle in enumerate(bundles):
             if len(bundle.members) == 1 and bundle.slide:
                 for k, (_, shift) in enumerate(bundle.members[0].edges.classes):
-                    shifts[i, k] = shift
-        return cls(slides, classes, shifts)
+                    shifts[k, i] = shift
+        unit = max(1, gcd(int(np.gcd.reduce(slides)), int(np.gcd.reduce(shifts[shifts >= 0]))))
+        slides //= unit
+        shifts[shifts >= 0] //= unit
+        if slides.max(initial=0) < 1 << 30:
+            slides, shifts = slides.astype(np.int32), shifts.astype(np.int32)  # remainders of those are faster
+        return cls(unit, slides, classes, shifts, *np.unique(slides, return_inverse=True))
 
     @property
     def size(self) -> int:
         return len(self.slides)
 
-    def common(self, row: int) -> NDArray[np.float64]:
-        """No less than the density of common edges, with each bundle; exact for two windows."""
-        return self._common(row, self.slides, self.classes, self.shifts)
+    def common(self, row: int, until: int) -> NDArray[np.float64]:
+        """No less than the density of common edges, with each bundle up to there; exact for two windows."""
+        return self._common(row, slice(until))
 
     def common_of_two(self, row: int, column: int) -> float:
-        one = slice(column, column + 1)
-        return float(self._common(row, self.slides[one], self.classes[one], self.shifts[one])[0])
+        return float(self._common(row, slice(column, column + 1))[0])
 
-    def _common(
-        self, row: int, slides: NDArray[np.int64], classes: NDArray[np.int64], shifts: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _common(self, row: int, columns: slice) -> NDArray[np.float64]:
         slide, own = int(self.slides[row]), int(self.classes[row])
+        which, classes, (firsts, seconds) = self.which[columns], self.classes[columns], self.shifts[:, columns]
         if not slide:
-            return np.full(len(slides), np.inf)
-        divisors = np.gcd(slides, slide)
+            return np.full(len(which), np.inf)
+        divisors = np.gcd(self.different, self.slides[row])
+        divisors = divisors.view(np.uint32 if divisors.dtype == np.int32 else np.uint64)  # faster remainders
         with np.errstate(divide="ignore"):
-            once = divisors / (slides.astype(float) * slide)  # how often two classes meet that do
-        if self.shifts[row, 0] >= 0:
-            meetings = np.zeros(len(slides), np.int64)
-            for shift in self.shifts[row, :own]:
-                for k in range(2):
-                    meetings += ((shifts[:, k] - shift) % divisors == 0) & (shifts[:, k] >= 0)
-            known = shifts[:, 0] >= 0
+            once = divisors / (self.different.astype(float) * slide * self.unit)  # how often two classes meet that do
+        known = firsts >= 0
+        meetings = classes * own
+        if self.shifts[0, row] >= 0:
+            modulo = divisors[which]
+            met = np.zeros(len(which), np.int64)
+            for shift in self.shifts[:own, row]:
+                apart = self.slides[row] - shift  # not negative, and the divisors divide the slide
+                met += (firsts + apart).view(modulo.dtype) % modulo == 0
+                met += ((seconds + apart).view(modulo.dtype) % modulo == 0) & (seconds >= 0)
+            meetings = np.where(known, met, meetings)
         else:
-            meetings, known = classes * own, np.zeros(len(slides), np.bool_)
-        meetings = np.where(known, meetings, classes * own)
+            known = np.zeros(len(which), np.bool_)
         # Different parts of one slide have at most one class in common, and none if each has but one.
-        alike = (slides == slide) & ~known
+        alike = (self.slides[columns] == slide) & ~known
         meetings[alike] = np.maximum(classes[alike], own) > 1
-        common: NDArray[np.float64] = np.where(slides > 0, meetings * once, np.inf)
+        common: NDArray[np.float64] = np.where(meetings > 0, meetings * once[which], 0.0)
+        common[self.slides[columns] == 0] = np.inf
         return common
 
 

@@ -103,9 +103,7 @@ CANDIDATES = ("prefix", "blocks", "panes", "two_stacks", "slick_deque_inv", "sli
 """What `auto` chooses from. The others are slower than one of these over whole columns, whatever the windows."""
 
 
-def serve(
-    plan: Plan, speeds: Speeds | None = None, *, latency: Latency = "batch", batch_seconds: float = 10.0
-) -> Plan:
+def serve(plan: Plan, speeds: Speeds | None = None, *, latency: Latency = "batch", batch_seconds: float = 10.0) -> Plan:
     """The plan with a technique for each operator of each tree."""
     by_name = plan.workload.by_name
 

@@ -26,10 +26,14 @@ from weft.model import ACQ
 from weft.optimizer.bounds import SLACK, Members, Table, bundles
 from weft.optimizer.cost import Cost
 from weft.optimizer.edge_counting import Board, edge_rate, edge_rate_between
+from weft.optimizer.listing import Listed, Reading
 from weft.optimizer.parts import Merge, Part, equal_edges, joint_load, union
 
-AT_ONCE = 32
-"""The best pairs of a row that are listed, and looked up, together."""
+LISTED = 256
+"""The best pairs of a row that are listed together."""
+
+AT_ONCE = 16
+"""Those of them that are looked up together."""
 
 PAIRS_AT_ONCE = 1 << 12
 """Pairs of members of two bundles that are looked at together."""
@@ -56,8 +60,9 @@ class Weaving:
         self._members: dict[int, Members] = {}
         self._table = Table(bundles(self.parts.values(), cost.technique.additive))
         self._slot = {b.members[0].position: i for i, b in enumerate(self._table.bundles) if len(b.members) == 1}
+        self._reading = Reading.of(self._board, self._table.bundles) if self._board is not None else None
         self._tops: list[tuple[float, int, int]] = []  # heap by negative bound: the best of a row, when it was made
-        self._lists: dict[int, tuple[list[tuple[float, int]], float]] = {}  # a row's best, ascending; the next best
+        self._lists: dict[int, Listed] = {}
         for row in range(len(self._table.bundles)):
             self._list_row(row)
 
@@ -91,7 +96,8 @@ class Weaving:
         left, right = (self._slot.pop(old.position, None) for old in (merge.left, merge.right))
         del self.parts[merge.left.position], self.parts[merge.right.position]
         self.parts[new.position] = new
-        slot = self._table.merge(new, merge.left, left, merge.right, right)
+        read = self._reading.common(new) if self._reading is not None else None
+        slot = self._table.merge(new, merge.left, left, merge.right, right, read)
         self._slot[new.position] = slot
         self._members.pop(slot, None)
         if right is not None:
@@ -104,38 +110,36 @@ class Weaving:
     def _list_row(self, row: int) -> None:
         """List the best of a row that are still to be looked at."""
         bounds = self._table.bounds(row, self._near_saving, self._cost.technique.additive)
-        bounds[bounds <= self._above] = -inf
+        best = np.flatnonzero(bounds > self._above)
         rest = -inf
-        best = np.arange(len(bounds))
-        if len(bounds) > AT_ONCE:
-            best = np.argpartition(bounds, -AT_ONCE)[-AT_ONCE:]
+        if len(best) > LISTED:
+            best = best[np.argpartition(bounds[best], -LISTED)[-LISTED:]]
             rest = float(bounds[best].min())
-        best = best[bounds[best] > -inf]
-        found = sorted(zip(bounds[best].tolist(), best.tolist(), strict=True))
-        self._lists[row] = (found, rest)
+        self._lists[row] = Listed.of(bounds[best], best, rest)
         self._push_row(row)
 
     def _push_row(self, row: int) -> None:
-        found, rest = self._lists[row]
-        top = found[-1][0] if found else rest
+        top = self._lists[row].top
         if top > -inf:
-            heappush(self._tops, (-top, row, int(self._table.made[row])))
+            heappush(self._tops, (-top, row, self._table.made[row]))
 
     def _open_row(self, top: float, row: int, made: int) -> None:
         """Take the best pair of bundles out of a row, and see what is in it."""
         if made != self._table.made[row]:
             return
-        found, _ = self._lists[row]
-        if not found:
+        listed = self._lists[row]
+        if listed and not self._table.is_open(row, listed.column):
+            listed = self._lists[row] = listed.filtered(self._table.are_open(row, listed.columns))  # merged away since
+        if not listed:
             self._list_row(row)
             return
-        _, column = found[-1]
-        if not self._table.is_open(row, column):
-            found.pop()  # merged away since
+        column = listed.column
+        if listed.top < -top:
+            pass  # another row may have a better one
         elif self._board is not None and not self._table.is_known(row, column) and self._single(row, column):
             self._look_up(self._board, row)
         else:
-            found.pop()
+            listed.pop()
             self._table.done[row].append(column)
             if self._single(row, column):
                 one, other = self._table.bundles[row].members[0], self._table.bundles[column].members[0]
@@ -148,23 +152,24 @@ class Weaving:
         return len(self._table.bundles[row].members) == len(self._table.bundles[column].members) == 1
 
     def _look_up(self, board: Board, row: int) -> None:
-        """Common edges of this row with all that are listed: an operation on bits is cheaper than another look."""
-        found, rest = self._lists[row]
-        kept, unknown = [], []
-        for bound, column in found:
-            if self._table.is_open(row, column):
-                if self._table.is_known(row, column) or not self._single(row, column):
-                    kept.append((bound, column))
-                else:
-                    unknown.append(column)
-        bundles = self._table.bundles
+        """Common edges of this row with the best that are listed: an operation on bits is cheaper than another look."""
+        listed, bundles = self._lists[row], self._table.bundles
+        listed = listed.filtered(self._table.are_open(row, listed.columns))
+        unknown: list[int] = []
+        kept: list[tuple[float, int]] = []
+        while listed and len(unknown) < AT_ONCE:
+            column = listed.column
+            if self._table.is_known(row, column) or not self._single(row, column):
+                kept.append((listed.top, column))
+            else:
+                unknown.append(column)
+            listed.pop()
         parts = [bundles[column].members[0] for column in unknown]
         for column, common in zip(unknown, board.common(bundles[row].members[0], parts), strict=True):
             self._table.know(row, column, common)
         bounds = self._table.bounds_known(row, unknown, self._near_saving, self._cost.technique.additive)
         kept += [(bound, column) for bound, column in zip(bounds.tolist(), unknown, strict=True) if bound > self._above]
-        # What fell below those that are not listed waits with them.
-        self._lists[row] = (sorted(entry for entry in kept if entry[0] >= rest), rest)
+        self._lists[row] = listed.joined(kept)
 
     def _open_cell(self, row: int, column: int, below: float) -> None:
         """Look at the best pairs of members of two bundles, or of one, whose bound is below what was looked at."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import gcd, lcm
+from typing import TYPE_CHECKING
 
-from weft.model import Edges
+from weft.model import EdgeClass, Edges
 from weft.optimizer.edge_counting.bit_set import marks
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from weft.optimizer.edge_counting.folds import Folds
 
 LONGEST_PERIOD = 1 << 20
 """Marks of one union."""
@@ -22,14 +29,14 @@ class Board:
     def __init__(self, of: Mapping[Hashable, Edges], granule: tuple[int, int], period: int) -> None:
         import numpy as np
 
-        self._unit, origin = granule
+        self._unit, self._origin = granule
         self._period = period
         size = -(-period // 64) * 8
         # A row of words for each union; a merged one takes the row of its first half.
         self._marks = np.empty((len(of), size // 8), np.uint64)
         self._row = {key: row for row, key in enumerate(of)}
         for row, edges in enumerate(of.values()):
-            found = marks(((s // self._unit, (h - origin) // self._unit) for s, h in edges.classes), period)
+            found = marks(((s // self._unit, (h - self._origin) // self._unit) for s, h in edges.classes), period)
             self._marks[row] = np.frombuffer(found.to_bytes(size, "little"), np.uint64)
 
     @classmethod
@@ -63,6 +70,26 @@ class Board:
         both = self._marks[[self._row[other] for other in others]] & self._marks[self._row[one]]
         found: list[int] = np.bitwise_count(both).sum(axis=1, dtype=np.int64).tolist()
         return [marked * 1e6 / (self._period * self._unit) for marked in found]
+
+    def folds(self, slides: Iterable[int]) -> Folds | None:
+        """How to read edges in common with windows of these slides; None where counting them is less work."""
+        from weft.optimizer.edge_counting.folds import Folds
+
+        folds = Folds.to((slide // self._unit for slide in slides), self._period)
+        return folds if folds.work < self._marks.size else None
+
+    def residue(self, edge_class: EdgeClass, folds: Folds) -> int:
+        """The place of a class in what folding gives."""
+        slide, shift = edge_class
+        return folds.begins[slide // self._unit] + (shift - self._origin) % slide // self._unit
+
+    def read(self, one: Hashable, folds: Folds, residues: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Edges a second that it has in common with each window, a column of residues, as near as a float comes."""
+        import numpy as np
+
+        marks = np.unpackbits(self._marks[self._row[one]].view(np.uint8), count=self._period, bitorder="little")
+        found: NDArray[np.float64] = folds.of(marks)[residues].sum(axis=0) * (1e6 / (self._period * self._unit))
+        return found
 
     def merge(self, new: Hashable, left: Hashable, right: Hashable) -> None:
         row = self._row.pop(left)

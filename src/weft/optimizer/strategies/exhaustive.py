@@ -75,5 +75,3 @@ def _partition(cost: Sequence[int]) -> list[int]:
         trees.append(first[left])
         left ^= first[left]
     return trees
-
-

@@ -1,0 +1,48 @@
+"""Marks of one composite slide, folded to shorter slides: how many edges a union has at each residue of each slide.
+
+Then the edges that it has in common with a window are read, not counted, whatever the number of windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """Each slide is folded from the shortest multiple that was folded before it."""
+
+    period: int
+    source: dict[int, int]
+    """Slides, the longest first, and what each is folded from; all divide the period."""
+    begins: dict[int, int]
+    """Where the residues of a slide begin in what `of` gives; before all there is a zero."""
+
+    @classmethod
+    def to(cls, slides: Iterable[int], period: int) -> Folds:
+        source: dict[int, int] = {}
+        begins: dict[int, int] = {}
+        size = 1
+        for slide in sorted(set(slides), reverse=True):
+            source[slide] = min((longer for longer in source if longer % slide == 0), default=period)
+            begins[slide] = size
+            size += slide
+        return cls(period, source, begins)
+
+    @property
+    def work(self) -> int:
+        """Marks that are added up for one union."""
+        return sum(self.source.values())
+
+    def of(self, marks: NDArray[np.uint8]) -> NDArray[np.unsignedinteger]:
+        """The edges at each residue of each slide; `marks` has a 0 or a 1 for each unit of the period."""
+        folded = {self.period: marks}
+        for slide, longer in self.source.items():
+            # A residue has no more edges than the period has of it.
+            counts = np.min_scalar_type(self.period // slide)
+            folded[slide] = np.add.reduce(folded[longer].reshape(-1, slide), axis=0, dtype=counts)
+        return np.concatenate([np.zeros(1, np.uint8), *(folded[slide] for slide in self.source)])

@@ -1,0 +1,84 @@
+"""The best pairs of a row, and edges in common that are read from a board instead of counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.optimizer.bounds import Bundle
+from weft.optimizer.edge_counting import Board
+from weft.optimizer.edge_counting.folds import Folds
+from weft.optimizer.parts import Part
+
+
+@dataclass(slots=True)
+class Listed:
+    """The best pairs of a row that are still to be looked at, ascending; those that are not listed have no more."""
+
+    bounds: NDArray[np.float64]
+    columns: NDArray[np.int32]
+    rest: float
+    """The greatest bound of what is not listed, at most."""
+    left: int
+
+    @classmethod
+    def of(cls, bounds: NDArray[np.float64], columns: NDArray[np.integer], rest: float) -> Listed:
+        order = np.argsort(bounds)
+        return cls(bounds[order], columns[order].astype(np.int32), rest, len(order))
+
+    def __len__(self) -> int:
+        return self.left
+
+    @property
+    def top(self) -> float:
+        return float(self.bounds[self.left - 1]) if self.left else self.rest
+
+    @property
+    def column(self) -> int:
+        return int(self.columns[self.left - 1])
+
+    def pop(self) -> None:
+        self.left -= 1
+
+    def filtered(self, mask: NDArray[np.bool_]) -> Listed:
+        mask = mask[: self.left]
+        bounds, columns = self.bounds[: self.left][mask], self.columns[: self.left][mask]
+        return Listed(bounds, columns, self.rest, len(bounds))
+
+    def joined(self, entries: Sequence[tuple[float, int]]) -> Listed:
+        """With these put where they belong. What fell below those that are not listed waits with them."""
+        entries = [entry for entry in entries if entry[0] >= self.rest]
+        bounds = np.append(self.bounds[: self.left], [bound for bound, _ in entries])
+        columns = np.append(self.columns[: self.left], np.array([column for _, column in entries], np.int32))
+        return Listed.of(bounds, columns, self.rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Where a board that is folded to the slides of windows tells what each has in common with a merged part."""
+
+    board: Board
+    folds: Folds
+    residues: NDArray[np.intp]
+    """Of both classes of each bundle, 0 where it has but one."""
+
+    @classmethod
+    def of(cls, board: Board, bundles: Sequence[Bundle]) -> Reading | None:
+        """None where there are bundles of several parts, or where folding is more work than counting."""
+        if any(len(bundle.members) > 1 or not bundle.slide for bundle in bundles):
+            return None
+        folds = board.folds(bundle.slide for bundle in bundles)
+        if folds is None:
+            return None
+        residues = np.zeros((2, len(bundles)), np.intp)
+        for i, bundle in enumerate(bundles):
+            for k, edge_class in enumerate(bundle.members[0].edges.classes):
+                residues[k, i] = board.residue(edge_class, folds)
+        return cls(board, folds, residues)
+
+    def common(self, part: Part) -> NDArray[np.float64]:
+        """Edges a second that it has in common with each window."""
+        return self.board.read(part, self.folds, self.residues)
