@@ -13,7 +13,7 @@ NEEDS_JDK = weft needs a JDK 17 or 21: install it with \`apt-get install openjdk
 \`brew install openjdk@17\` (macOS), and point JAVA_HOME at it if it is not the java on PATH.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint test check bench jdk
+.PHONY: help setup demo lint test soak check bench jdk
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,9 @@ lint: $(STAMP) ## ruff, mypy, and the import rules
 
 test: jdk $(STAMP) ## all tests; ARGS="-k name" for some of them
 	$(BIN)/python -m pytest $(ARGS)
+
+soak: jdk $(STAMP) ## the tests that draw at random, ten times as long: a hundred and more kills, thousands of scripts
+	WEFT_SOAK=10 $(BIN)/python -m pytest tests/engine/test_changes.py tests/spark/test_recovery.py -k "script or random_moments" $(ARGS)
 
 check: lint test ## lint, then test
 

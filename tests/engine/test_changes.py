@@ -21,6 +21,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from test_advance import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, query, rows, windows
 
+from soak import SOAK
 from weft.engine import FOREVER, FeedLayout, Layout, State, TreeLayout, advance, to_table
 from weft.model import ACQ, Window, Workload
 from weft.optimizer.incremental import Curve
@@ -29,6 +30,7 @@ from weft.spark.bind import Binding, NativeFeed
 from weft.spark.checkpoint import Record, Segment
 from weft.spark.live import CannotChange, Live
 from weft.spark.store import Store
+from weft.spark.times import Times
 from weft.spark.weaver import Weaver
 from weft.sql import parse
 
@@ -225,6 +227,7 @@ class Job:
 joins = st.tuples(st.just("join"), windows, st.sampled_from(["now", "state"]), st.none() | st.integers(1, 60))
 leaves = st.tuples(st.just("leave"), st.integers(0, 9))
 replacements = st.tuples(st.just("replace"), st.integers(0, 9), windows)
+rates = st.tuples(st.just("observe"), st.sampled_from([1e3, 1e8]))
 batches = st.tuples(st.just("run"), st.lists(entries, max_size=10), st.sampled_from(["", "kill", "restart", "plan"]))
 
 
@@ -232,22 +235,26 @@ batches = st.tuples(st.just("run"), st.lists(entries, max_size=10), st.sampled_f
 PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200, phases=PHASES)
+@settings(derandomize=True, deadline=None, max_examples=200 * SOAK, phases=PHASES)
 @given(
     st.lists(windows, min_size=1, max_size=3),
-    st.lists(joins | leaves | replacements | batches | batches, min_size=1, max_size=14),
+    st.lists(joins | leaves | replacements | rates | batches | batches, min_size=1, max_size=14),
     st.integers(0, 20),
     st.sampled_from(["weave_share", "tri_weave", "no_share"]),
     st.sampled_from([1e3, 1e6, 1e8]),
     st.sampled_from([None, 0.0, 0.1]),
+    st.sampled_from([0, 25]),
 )
 def test_any_script_gives_each_query_the_windows_of_its_time_once(
-    first: list[Window], script: list[Any], delay: int, strategy: str, rate: float, tolerance: float | None
+    first: list[Window], script: list[Any], delay: int, strategy: str, rate: float, tolerance: float | None, retain: int
 ) -> None:
     with TemporaryDirectory() as folder:
-        job = Job(loom(strategy=strategy, rate=rate, tolerance=tolerance), first, folder, delay)
+        weaver = loom(strategy=strategy, rate=rate, tolerance=tolerance, times=Times(retain=retain))
+        job = Job(weaver, first, folder, delay)
         for what, *arguments in script:
-            if what == "run":
+            if what == "observe":
+                job.live.observe(*arguments)
+            elif what == "run":
                 batch, then = arguments
                 if then == "plan":
                     job.live.wait_for_plan()
@@ -295,9 +302,9 @@ class Slow(Loom):
         super().__init__(*arguments, **settings)
         object.__setattr__(self, "go", threading.Semaphore(0))
 
-    def anew(self, workload: Workload, curve: Curve) -> tuple[Plan, Curve]:
+    def anew(self, workload: Workload, curve: Curve, rate: Fraction) -> tuple[Plan, Curve]:
         self.go.acquire(timeout=60)  # type: ignore[attr-defined]
-        return super().anew(workload, curve)
+        return super().anew(workload, curve, rate)
 
 
 def drifted(folder: Path) -> tuple[Slow, Live]:
@@ -428,3 +435,22 @@ def test_the_last_query_stays_without_answers_when_its_life_has_ended(tmp_path: 
     answers = advance(State(), partials([(t, "a", 1.0) for t in range(20)], layout), 16, layout).answers
     assert sorted(start for _, start in rows(answers["q0"])) == [0, 4]
     assert [q.name for q in live.take_up(1, Record(0, 16, 19)).layout.queries] == ["q0"]
+
+
+def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(tmp_path: Path) -> None:
+    live = begin(loom(rate=1e3, tolerance=0.1), windows_of((10, 5), (9, 3)), tmp_path)
+    live.take_up(0, None)
+    assert len(live.plan.trees) == 2
+    live.observe(1.05e3)
+    assert live._replanning is None, "within the tolerance"
+    live.observe(2e3)
+    live.wait_for_plan()
+    assert (len(live.plan.trees), live.plan.rate, live._pending) == (2, 2000, None), "the same trees are still the best"
+    before = float(live.plan.cost)
+    live.observe(1e8)
+    live.wait_for_plan()
+    live.take_up(1, Record(0, 5, 5))
+    change = live.changes()[-1]
+    assert (change["reason"], change["trees"]) == ("planned anew: 100,000,000 rows a second, not 2,000", 1)
+    assert change["cost_after"] < change["cost_before"]
+    assert change["cost_before"] > before, "the trees of before at the rate of now"

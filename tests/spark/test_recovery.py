@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compare import assert_same_rows
+from soak import SOAK
 from weft.spark import RunFailed, weave
 from weft.spark.checkpoint import CheckpointMismatch
 from weft.spark.sink import OtherColumns
@@ -30,7 +31,7 @@ from resumable import QUERIES, SCHEMA
 
 pytestmark = pytest.mark.spark
 
-KILLS = 20
+KILLS = 20 * SOAK
 KEYS = {"by_key": (0, 1), "overall": (0,), "slow": (0, 1)}
 
 
@@ -91,9 +92,9 @@ def live(folder: Path, batches: int | None, seconds: float) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(2400)
+@pytest.mark.timeout(2400 * SOAK)
 def test_killed_at_random_moments_the_sink_holds_every_row_once(spark: Any, tmp_path: Path) -> None:
-    write_rows(tmp_path / "rows", files=90, rows=40)
+    write_rows(tmp_path / "rows", files=5 * KILLS, rows=40)
     random = Random(11)
     kills = sum(not live(tmp_path, random.randint(1, 4), random.uniform(0, 1)) for _ in range(KILLS))
     assert kills == KILLS, "a life that was not cut short tested nothing"

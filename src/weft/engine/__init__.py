@@ -1,7 +1,7 @@
 """The final aggregation: state, windows and answers of a bucket; Arrow in, Arrow out, no Spark."""
 
-from weft.engine.advance import FOREVER, Step, advance
-from weft.engine.layout import CallLayout, FeedLayout, Grouping, Layout, QueryLayout, TreeLayout
+from weft.engine.advance import Step, advance
+from weft.engine.layout import FOREVER, CallLayout, FeedLayout, Grouping, Layout, QueryLayout, TreeLayout
 from weft.engine.state import State, to_table
 
 __all__ = [

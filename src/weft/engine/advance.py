@@ -18,9 +18,6 @@ from weft.engine.settling import settle
 from weft.engine.state import State
 from weft.kernels import plain
 
-FOREVER = 2**62
-"""A watermark that no event time reaches: what `drain` advances to."""
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -52,9 +49,12 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
         fresh = None if partials is None else _receive(partials, feed, index)
         for tree in feed.trees if fresh is not None else ():
             assert fresh is not None
-            if state.watermark is not None:
-                late.update(_late(fresh, tree, state.watermark - layout.lateness))
-            new = _take_in(fresh, feed, tree, None if before is None else before[tree.number])
+            earliest = None
+            if state.watermark is not None and before is not None and not feed.replayed:
+                earliest = before[tree.number]
+                missed = _late(fresh, tree, state.watermark - layout.lateness)
+                late.update({name: rows for name, rows in missed.items() if name not in layout.held})
+            new = _take_in(fresh, feed, tree, earliest)
             taken[tree.number] = new
             # What expires at once need not be written down.
             added[tree.number] = new.where(new.slices >= after[tree.number])
@@ -66,18 +66,22 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
         index = groups[tree.grouping.number]
         answers.update(answer_tree(kept, new, tree, index, state.watermark, until, layout, batch))
     trees = {}
+    answered = {} if state.watermark is None else layout.settled(state.watermark)
+    ended = layout.settled(until)
     for tree in layout.trees:
         if tree.number in after and tree.number in kept:
             live = kept[tree.number].where(kept[tree.number].slices >= after[tree.number])
-            answered = None if state.watermark is None else layout.closed(state.watermark)
-            trees[tree.number] = settle(live, tree, answered, layout.closed(until), len(groups[tree.grouping.number]))
+            count = len(groups[tree.grouping.number])
+            trees[tree.number] = settle(live, tree, answered.get(tree.number), ended[tree.number], count)
     return Step(answers, State(until, trees, groups).pruned(layout), added, groups, late)
 
 
-def _receive(table: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials:
+def _receive(table: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials | None:
     """The feed's partials, their groups numbered, in the order of group and slice."""
     mine = pc.and_(pc.equal(table.column("feed"), feed.number), pc.is_valid(table.column("slice")))
     rows = table.filter(mine)
+    if not rows.num_rows:
+        return None
 
     def column(name: str) -> pa.Array:
         return rows.column(name).combine_chunks()

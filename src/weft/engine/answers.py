@@ -37,7 +37,7 @@ def answer_tree(
     """
     views: dict[tuple[str | None, tuple[int, ...]], View] = {}
     answers: dict[str, pa.Table] = {}
-    for query in tree.queries:
+    for query in (q for q in tree.queries if q.name not in layout.held):
         key = (query.filter, query.older)
         if key not in views:
             sources = [tree, *(t for t in layout.trees if t.number in query.older)]

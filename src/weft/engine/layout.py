@@ -14,6 +14,9 @@ from weft.aggregates import Component, UserAggregate
 from weft.engine.project import Typed
 from weft.model import Edges, Window
 
+FOREVER = 2**62
+"""A watermark that no event time reaches: what `drain` advances to."""
+
 FilterBit = tuple[int, int]
 """Which word of the signature, and which bit of it."""
 
@@ -94,6 +97,8 @@ class FeedLayout:
     components: tuple[Component, ...]
     columns: tuple[tuple[str, ...], ...]
     trees: tuple[TreeLayout, ...]
+    replayed: bool = False
+    """Its rows came long ago and were read again for a query that joined: none of them is late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,8 @@ class Layout:
     """Trees of former plans: they take no more rows, and go when no open window needs theirs."""
     fresh: frozenset[str] = frozenset()
     """Queries that join with this batch: what ended before may still be theirs to answer."""
+    held: frozenset[str] = frozenset()
+    """Queries that wait for rows of the past: they keep all that comes, and answer nothing yet."""
     lateness: int = 0
     """Windows that ended so long ago are answered again when a late row comes for them."""
     retain: int = 0
@@ -133,12 +140,17 @@ class Layout:
         """No window that ends by it is asked for again."""
         return watermark - max(self.lateness, self.retain)
 
+    def settled(self, watermark: int) -> dict[int, int]:
+        """By when each tree's slices may have grown together."""
+        waited = {n for t in self.current for q in t.queries if q.name in self.held for n in (t.number, *q.older)}
+        return {t.number: -FOREVER if t.number in waited else self.closed(watermark) for t in self.trees}
+
     def horizons(self, watermark: int) -> dict[int, int]:
         """The earliest slice that each tree must keep when the watermark has passed this; a tree without is done."""
         earliest: dict[int, int] = {}
         for tree in self.current:
             for query in tree.queries:
-                opened = query.first_open(self.closed(watermark))
+                opened = -FOREVER if query.name in self.held else query.first_open(self.closed(watermark))
                 for number in (tree.number, *query.older):
                     earliest[number] = min(opened, earliest.get(number, opened))
         return earliest

@@ -47,12 +47,13 @@ class State:
         """As the batches before would have left it: what was read from segments has a partial for each of them."""
         if self.watermark is None:
             return self
+        settled = layout.settled(self.watermark)
         trees = {
             tree.number: settle(
                 self.trees[tree.number],
                 tree,
                 None,
-                layout.closed(self.watermark),
+                settled[tree.number],
                 len(self.groups[tree.grouping.number]),
             )
             for tree in layout.trees

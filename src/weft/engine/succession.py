@@ -7,7 +7,7 @@ a window takes slices from both sides without knowing of the change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weft.engine.layout import Grouping, Layout, QueryLayout, TreeLayout
@@ -45,23 +45,28 @@ def follow(
     cut: int | None,
     watermark: int | None,
     newest: Mapping[int, int],
+    arriving: Sequence[TreeLayout] = (),
 ) -> Layout:
     """`after` with trees numbered on from `before`, and every query reading on where it read.
 
     `joined` are the queries that are new with this plan, and what they see of the past. No row before `cut` has yet
     been given to a new tree; None: no row has come at all. `newest` is the last slice that each pool holds: those that
-    the open windows have left behind are done.
+    the open windows have left behind are done. `arriving` are pools that no plan has had, for those who wait for them;
+    who is fresh in `after` has waited, and its pools fill with this batch.
     """
     older = {t.number for t in before.older}
+    pools = (*before.current, *before.older, *arriving)
 
     def still_read(query: QueryLayout) -> Reader:
         reader = before.readers[query.name]
-        opened = None if watermark is None else query.first_open(after.closed(watermark))
-        done = {p for p in older if opened is not None and (p not in newest or newest[p] < opened)}
+        if watermark is None or query.name in after.held | after.fresh:
+            return reader
+        opened = query.first_open(after.closed(watermark))
+        done = {p for p in older if p not in newest or newest[p] < opened}
         return replace(reader, pools=tuple(p for p in reader.pools if p not in done))
 
     readers = {q.name: joined.get(q.name) or still_read(q) for q in after.queries}
-    numbers = _numbers(before, after, readers)
+    numbers = _numbers(before, after, readers, 1 + max((t.number for t in pools), default=-1))
     going = {t.number: t.since for t in before.current}
 
     def successor(query: QueryLayout, number: int) -> QueryLayout:
@@ -75,8 +80,8 @@ def follow(
 
     feeds = tuple(replace(feed, trees=tuple(map(renewed, feed.trees))) for feed in after.feeds)
     read = {number for feed in feeds for t in feed.trees for q in t.queries for number in q.older}
-    left = tuple(t for t in (*before.current, *before.older) if t.number in read)
-    return replace(after, feeds=feeds, older=left, fresh=frozenset(joined))
+    left = tuple(t for t in pools if t.number in read)
+    return replace(after, feeds=feeds, older=left, fresh=after.fresh | joined.keys())
 
 
 def serves(tree: TreeLayout, query: QueryLayout, grouping: Grouping) -> bool:
@@ -124,14 +129,16 @@ def _first_whole(query: QueryLayout, trees: Iterable[TreeLayout], complete: int,
     return window.begin(first)
 
 
-def _numbers(before: Standing, after: Layout, readers: Mapping[str, Reader]) -> dict[int, int]:
-    """A tree whose partials hold the same as those of a former tree goes on with its pool; others get new numbers.
+def _numbers(
+    before: Standing, after: Layout, readers: Mapping[str, Reader], following: int
+) -> dict[int, int]:
+    """A tree whose partials hold the same as those of a former tree goes on with its pool; others get numbers from
+    `following` on.
 
     Not where a query of another tree reads the pool as well: it would see the rows that come twice. Nor where a query
     has moved in: the pool and the one that it comes from hold the same rows.
     """
     pools = {_contents(t): t.number for t in before.current}
-    following = 1 + max((t.number for t in (*before.current, *before.older)), default=-1)
     numbers: dict[int, int] = {}
     for tree in after.current:
         number = pools.pop(_contents(tree), None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -25,6 +26,9 @@ from weft.plan import Feed, Plan
 from weft.spark.analysis import Analysis, analysis
 from weft.spark.slice import feed_slicing, filter_bit, micros
 from weft.sql import refuse
+
+if TYPE_CHECKING:
+    from weft.spark.replay import Replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ class Binding:
     """The aggregate that fills each partial column, over the argument columns."""
     groupings: tuple[tuple[str, ...], ...]
     """The key expressions of each grouping, by its number."""
+    replayed: tuple[Replayed, ...] = ()
+    """Partials of the past that the next batch takes in."""
 
     def with_layout(self, layout: Layout) -> Binding:
         feeds = tuple(replace(native, layout=feed) for native, feed in zip(self.feeds, layout.feeds, strict=True))

@@ -10,9 +10,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from fractions import Fraction
 from typing import Any, Literal
 
-from weft.engine import Grouping, Layout, QueryLayout
+from weft.engine import Grouping, Layout, QueryLayout, TreeLayout
 from weft.engine.succession import Reader, follow, reach_back
 from weft.model import ACQ, Life, WeftError, Workload
 from weft.optimizer.incremental import Curve, deviates, excess
@@ -20,13 +21,14 @@ from weft.plan import Plan
 from weft.spark.bind import Binding
 from weft.spark.checkpoint import Record
 from weft.spark.plans import Change, PlanRecord, all_plans, newest_plan, plan_record, write_plan
+from weft.spark.replay import Held, Replayed, Replays
 from weft.spark.store import Store
 from weft.spark.weaver import Weaver
 from weft.sql import parse
 
-Since = Literal["now", "state"]
+Since = Literal["now", "state", "source"]
 
-Joining = Literal["now", "state", "instead"]
+Joining = Literal["now", "state", "source", "instead"]
 """What a query sees that joins; `instead`: it goes on where another of its name has stopped."""
 
 
@@ -38,9 +40,17 @@ class Live:
     """Who is in the job, by which plan the next batch runs, and what is written down of it."""
 
     def __init__(
-        self, weaver: Weaver, plan: Plan, binding: Binding, store: Store, opened: Callable[[Layout], None]
+        self,
+        weaver: Weaver,
+        plan: Plan,
+        binding: Binding,
+        store: Store,
+        opened: Callable[[Layout], None],
+        buckets: int = 1,
     ) -> None:
         """`opened` is told of queries before the first batch that answers them; what it refuses does not join."""
+        self.replays = Replays(store, weaver, buckets, self._replay_failed)
+        self._begins: dict[str, int | None] = {}
         self._weaver = weaver
         self._store = store
         self._opened = opened
@@ -57,6 +67,7 @@ class Live:
         self.binding = binding.with_layout(_lived(binding.layout, self._lives))
         self._live = record.live if record else ()
         self._dropped = dict(record.dropped) if record else {}
+        self._held = dict(record.held) if record else {}
         self._record = record or self._write(0, [_change("woven", None, plan)])
         if record is not None:
             self._resume(record)
@@ -73,13 +84,15 @@ class Live:
         gone = [n for n in record.texts if n not in wanted]
         parts = (("added", added), ("replaced", changed), ("dropped", gone))
         said = [f"{what} {', '.join(names)}" for what, names in parts if names]
+        self._held = {n: held for n, held in record.held.items() if n in wanted and n not in changed}
         kept = {n: life for n, life in record.lives.items() if n in wanted and n not in changed}
         self._lives = {**_lives(wanted[n] for n in [*added, *changed]), **kept}
         plan, binding = self._weaver.weave(Workload(wanted.values()), record.groupings)
         reason = ", ".join(["restarted", *said])
         self._adopt(plan, binding, dict.fromkeys([*added, *changed], "now"), reason, record.cost)
 
-    def add(self, queries: Sequence[ACQ], since: Since) -> list[str]:
+    def add(self, queries: Sequence[ACQ], since: Since, begin: int | None = None) -> list[str]:
+        """`begin` is for those who read the source again: rows before it are not theirs."""
         with self._lock:
             for query in queries:
                 if query.name in self.plan.workload.by_name:
@@ -88,6 +101,7 @@ class Live:
                     )
             names = [q.name for q in queries]
             self._mend(queries, (), dict.fromkeys(names, since), f"added {', '.join(names)}")
+            self._begins.update(dict.fromkeys(names, begin))
             self._lives.update(_lives(queries))
             self._live = (*self._live, *names)
             return names
@@ -109,6 +123,8 @@ class Live:
         """The query takes the place of the one that has its name."""
         with self._lock:
             self._find([query.name])
+            if query.name in self._held or self._joining.get(query.name) == "source":
+                raise CannotChange(f"{query.name} still reads its past; replace it when it answers, or drop it")
             old = self.plan.workload.by_name[query.name]
             self._mend([query], [query.name], {query.name: "instead"}, f"replaced {query.name}")
             self._live = (*(n for n in self._live if n != query.name), query.name)
@@ -120,6 +136,8 @@ class Live:
             texts = (*self._dropped.get(query.name, ()), query.spark_sql)
             self._dropped[query.name] = tuple(dict.fromkeys(texts))
             self._lives.pop(query.name, None)
+            if self._held.pop(query.name, None) is not None:
+                self.replays.forget(query.name)
 
     def _find(self, names: Sequence[str]) -> None:
         for name in names:
@@ -159,22 +177,35 @@ class Live:
 
     def _plan_anew_where_due(self) -> None:
         """Begin to plan all queries anew where the mended plan has come too far from that, beside the job."""
-        due = deviates(self._curve, self.plan, self._weaver.deviation)
-        if due and self._replanning is None:
-            arguments = (self._version, self.plan, self._curve, self._record.groupings)
+        if deviates(self._curve, self.plan, self._weaver.deviation):
+            above = float(excess(self._curve, self.plan))
+            self._begin_plan(self.plan, self._curve, f"planned anew: {above:.1%} above what the curve lets expect")
+
+    def observe(self, rate: float) -> None:
+        """The stream brings so many rows a second: where the plan counts on others, a better one is looked for."""
+        with self._lock:
+            tolerance, planned = self._weaver.deviation, self.plan.rate
+            if tolerance is None or self._replanning is not None or abs(rate - planned) <= tolerance * planned:
+                return
+            now = self._weaver.at_rate(self.plan, Fraction(rate).limit_denominator(1000))
+            said = f"planned anew: {rate:,.0f} rows a second, not {float(planned):,.0f}"
+            self._begin_plan(now, Curve(()), said)
+
+    def _begin_plan(self, present: Plan, curve: Curve, reason: str) -> None:
+        if self._replanning is None:
+            arguments = (self._version, present, curve, self._record.groupings, reason)
             self._replanning = threading.Thread(target=self._plan_anew, args=arguments, daemon=True)
             self._replanning.start()
 
     def _plan_anew(
-        self, version: int, mended: Plan, curve: Curve, groupings: tuple[tuple[str, ...], ...]
+        self, version: int, present: Plan, curve: Curve, groupings: tuple[tuple[str, ...], ...], reason: str
     ) -> None:
         """In a thread of its own. What was overtaken by another change is thrown away, and redone where still due."""
-        above = float(excess(curve, mended))
         binding: Binding | None = None
         try:
-            plan, curve = self._weaver.anew(mended.workload, curve)
-            # What is mended may by chance be the better plan; then only the curve learns from the other.
-            if plan.cost < mended.cost:
+            plan, curve = self._weaver.anew(present.workload, curve, present.rate)
+            # What is there may be the better plan; then only the curve learns from the other.
+            if plan.cost < present.cost:
                 binding = self._weaver.bind(plan, groupings)
         finally:
             with self._lock:
@@ -184,8 +215,9 @@ class Live:
                 if overtaken:
                     self._plan_anew_where_due()
                 elif binding is not None:
-                    reason = f"planned anew: {above:.1%} above what the curve lets expect"
-                    self._adopt(plan, binding, {}, reason, float(mended.cost))
+                    self._adopt(plan, binding, {}, reason, float(present.cost))
+                else:
+                    self.plan = present
 
     def wait_for_plan(self) -> None:
         """Until no plan is being made."""
@@ -201,22 +233,80 @@ class Live:
         with self._lock:
             cut = None if before is None or before.latest is None else before.latest + 1
             self._begin_and_end_lives(cut, before)
+            arrived = self._find_arrived(batch)
             if self._pending is None:
                 if batch > self._record.batch and self.binding.layout.fresh:
-                    self.binding = self.binding.with_layout(replace(self.binding.layout, fresh=frozenset()))
+                    layout = replace(self.binding.layout, fresh=frozenset())
+                    self.binding = replace(self.binding.with_layout(layout), replayed=())
                 return self.binding
             joined = self._readers(self._pending.layout, cut, before)
+            arriving = [] if before is None else self._hold(joined, before)
             mark, newest = (None, {}) if before is None else (before.watermark, before.newest)
-            layout = follow(self._record.standing, self._pending.layout, joined, cut, mark, newest)
+            pending = replace(self._pending.layout, held=frozenset(self._held), fresh=frozenset(arrived))
+            layout = follow(self._record.standing, pending, joined, cut, mark, newest, arriving)
             changes = self._changes
             if batch == self._record.batch:  # the batch is repeated: those that joined with it do so again
                 again = {q.name for q in layout.queries} & set(self._record.fresh)
                 layout = replace(layout, fresh=layout.fresh | again)
                 changes = [*self._record.changes, *changes]
-            self._bare, self.binding = self._pending, self._pending.with_layout(_lived(layout, self._lives))
-            self._record = self._write(batch, changes)
+            self._bare = self._pending
+            self.binding = replace(
+                self._pending.with_layout(_lived(layout, self._lives)), replayed=self._replayed(arrived)
+            )
+            self._record = self._write(batch, changes, arrived)
             self._pending, self._joining, self._changes = None, {}, []
+            for name, held in self._held.items():
+                self.replays.begin(name, self.plan.workload.by_name[name], held, self._bare.groupings)
             return self.binding
+
+    def _find_arrived(self, batch: int) -> dict[str, Held]:
+        """Those whose past is there, and joins with this batch."""
+        ready = {name: held for name, held in self._held.items() if self.replays.done(name)}
+        if ready:
+            self._pending = self._pending or self._bare
+            reason = f"{', '.join(ready)} got the rows of the past"
+            self._changes.append(_change(reason, float(self.plan.cost), self.plan))
+        self._held = {name: held for name, held in self._held.items() if name not in ready}
+        if batch == self._record.batch:  # the batch is repeated
+            there = self.plan.workload.by_name
+            ready |= {n: h for n, h in self._record.arrived.items() if n in there and self.replays.done(n)}
+        return ready
+
+    def _hold(self, joined: dict[str, Reader], before: Record) -> list[TreeLayout]:
+        """Those who join from the source wait: a pool for what is to come, each."""
+        assert self._pending is not None
+        standing, groupings = self._record.standing, self._pending.groupings
+        following = 1 + max(t.number for t in (*standing.current, *standing.older))
+        arriving: list[TreeLayout] = []
+        for name in (n for n in joined if self._joining.get(n) == "source"):
+            held = Held(following + len(arriving), self._begins.pop(name, None))
+            self.replays.prepare(name, before.batch - before.apart)
+            arriving.append(self.replays.pool(self.plan.workload.by_name[name], held.pool, groupings))
+            joined[name] = Reader(held.begin, (held.pool,))
+            self._held[name] = held
+        return arriving
+
+    def _replayed(self, arrived: Mapping[str, Held]) -> tuple[Replayed, ...]:
+        assert self._pending is not None
+        named = enumerate(arrived.items(), len(self._pending.feeds))
+        by_name, groupings = self.plan.workload.by_name, self._pending.groupings
+        return tuple(self.replays.replayed(n, by_name[n], held, feed, groupings) for feed, (n, held) in named)
+
+    def committed(self) -> None:
+        """The batch that this plan began with counts: what it took in from the past is in the state."""
+        with self._lock:
+            for name in self._record.arrived:
+                self.replays.forget(name)
+
+    def _replay_failed(self, name: str, error: Exception) -> None:
+        with self._lock:
+            if name in self._held and len(self.plan.workload) > 1:
+                self._leave([name], f"{name} left: its past could not be read, {type(error).__name__}: {error}")
+
+    def waiting(self) -> list[str]:
+        """Queries that still read their past."""
+        with self._lock:
+            return [*self._held, *(n for n, how in self._joining.items() if how == "source")]
 
     def _begin_and_end_lives(self, cut: int | None, before: Record | None) -> None:
         """A life begins with the first batch that knows the time; who has answered its last window leaves the plan."""
@@ -234,7 +324,7 @@ class Live:
         if ended:
             self._leave(ended, f"the life of {', '.join(ended)} ended")
 
-    def _write(self, batch: int, changes: Sequence[Change]) -> PlanRecord:
+    def _write(self, batch: int, changes: Sequence[Change], arrived: Mapping[str, Held] | None = None) -> PlanRecord:
         record = plan_record(
             batch,
             self.binding.layout,
@@ -243,6 +333,8 @@ class Live:
             live=self._live,
             dropped=dict(self._dropped),
             lives=dict(self._lives),
+            held=dict(self._held),
+            arrived=dict(arrived or {}),
             changes=tuple(changes),
         )
         write_plan(self._store, record)

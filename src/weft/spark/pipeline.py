@@ -130,8 +130,12 @@ class Pipeline:
         apart: int | None = None,
     ) -> tuple[Record, dict[str, Any]]:
         until = -FOREVER if watermark is None else watermark
+        layout = self.binding.layout
+        for past in self.binding.replayed:
+            partials = partials.unionByName(past.read(partials.sparkSession), allowMissingColumns=True)
+            layout = past.into(layout)
         task = BucketTask(
-            layout=self.binding.layout,
+            layout=layout,
             batch=batch,
             before=None if before is None else before.watermark,
             until=until,

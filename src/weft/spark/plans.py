@@ -18,7 +18,11 @@ from weft.aggregates import Component
 from weft.engine import Grouping, Layout, TreeLayout
 from weft.engine.succession import Reader, Standing
 from weft.model import Edges, Life
+from weft.spark.replay import Held
 from weft.spark.store import Store
+
+PLANS_KEPT = 1000
+"""Records of plans that stay to be read; only the newest is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,10 @@ class PlanRecord:
     """Queries whose first batch this is."""
     lives: Mapping[str, Life] = field(default_factory=dict)
     """Until when queries live that do not stay for ever."""
+    held: Mapping[str, Held] = field(default_factory=dict)
+    """Queries that wait for their past."""
+    arrived: Mapping[str, Held] = field(default_factory=dict)
+    """Queries whose past joins with this batch."""
     changes: tuple[Change, ...] = ()
     """What led from the plan before to this one, in order."""
 
@@ -71,12 +79,16 @@ def write_plan(store: Store, record: PlanRecord) -> None:
             "dropped": {name: list(texts) for name, texts in record.dropped.items()},
             "fresh": list(record.fresh),
             "lives": {name: asdict(life) for name, life in record.lives.items()},
+            "held": {name: asdict(held) for name, held in record.held.items()},
+            "arrived": {name: asdict(held) for name, held in record.arrived.items()},
             "groupings": [list(keys) for keys in record.groupings],
             "readers": {n: {"since": r.since, "pools": list(r.pools)} for n, r in record.standing.readers.items()},
             "current": [_tree_json(t) for t in record.standing.current],
             "older": [_tree_json(t) for t in record.standing.older],
         },
     )
+    for name in plan_names(store)[:-PLANS_KEPT]:
+        store.delete(f"plans/{name}")
 
 
 def plan_names(store: Store) -> list[str]:
@@ -105,6 +117,8 @@ def read_plan(store: Store, name: str) -> PlanRecord:
         dropped={n: (t,) if isinstance(t, str) else tuple(t) for n, t in found["dropped"].items()},
         fresh=tuple(found["fresh"]),
         lives={name: Life(**life) for name, life in found.get("lives", {}).items()},
+        held={name: Held(**held) for name, held in found.get("held", {}).items()},
+        arrived={name: Held(**held) for name, held in found.get("arrived", {}).items()},
         changes=_changes_from(found),
     )
 

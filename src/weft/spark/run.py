@@ -9,7 +9,9 @@ import threading
 import time
 import uuid
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from weft.spark.job import Job
 
 CHECKPOINT_VERSION = 3
+
+OBSERVED = 10
+"""Batches over which the rate of the stream is measured."""
 
 
 class NotServed(WeftError):
@@ -68,10 +73,11 @@ class Run:
         self.checkpoint.agree({"version": CHECKPOINT_VERSION, "buckets": buckets, **times.agreed()})
         self._record = self.checkpoint.newest()
         self.checkpoint.repair(self._record)
-        self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store, sink.open)
+        self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store, sink.open, buckets)
         following = 0 if self._record is None else self._record.batch + 1
         binding = self._live.take_up(following, self._record)
         self._pipeline = Pipeline(binding, buckets, times, sink, self.checkpoint, late_sink)
+        self._seen: deque[tuple[int, int | None]] = deque()
         self._binding = binding  # that the state of the record goes by
         self._history: deque[BatchMetrics] = deque(maxlen=1000)
         self._lock = threading.Lock()
@@ -126,6 +132,13 @@ class Run:
         with self._lock:
             self._record, self._binding = record, self._pipeline.binding
             self._history.append(metrics)
+        if self._pipeline.binding.replayed:
+            self._live.committed()
+        self._seen.append((record.rows, record.latest))
+        rate = _rate(self._seen)
+        if rate is not None:
+            self._live.observe(rate)
+            self._seen.clear()
 
     def _go_on_when_idle(self, timeout: float) -> None:
         """In a thread of its own: while no row comes the watermark follows the clock, as long as windows are open."""
@@ -175,6 +188,7 @@ class Run:
         with self._busy:
             pass
         self.query.stop()
+        self._live.replays.stop()
         self._live.wait_for_plan()
         self._forget()
 
@@ -183,6 +197,7 @@ class Run:
         if self.query.isActive:
             self.query.processAllAvailable()
             self.query.stop()
+        self._live.replays.wait()
         self._live.wait_for_plan()
         error = self.query.exception()
         if error is not None:
@@ -211,11 +226,15 @@ class Run:
     def plan(self) -> Plan:
         return self._live.plan
 
-    def add(self, queries: Queries, *, since: Since = "now", for_: str | None = None) -> list[str]:
+    def add(
+        self, queries: Queries, *, since: Since = "now", begin: str | None = None, for_: str | None = None
+    ) -> list[str]:
         """Queries that join with the next batch, by name.
 
         `since="now"`: their first window is the first that begins after every row seen so far. `since="state"`: the
         first that the kept slices can answer in full, where some tree has the slices; `run.since(name)` says which.
+        `since="source"`: all that the source has, or windows from `begin='2026-01-01 00:00:00'` (UTC) on; the source is
+        read again beside the job, and they answer when that is done.
         `for_="8 hours"`, or `FOR 8 HOURS` or `UNTIL '2026-01-01 00:00:00'` at the end of a query: it answers windows
         that end in this time, in event time from when it joins, and then leaves by itself.
         """
@@ -230,7 +249,7 @@ class Run:
             except ValueError as error:
                 raise CannotChange(f'{error}; give a time such as for_="8 hours"') from None
             found = [replace(query, life=life) for query in found]
-        return self._live.add(found, since)
+        return self._live.add(found, since, _time(begin, since))
 
     def drop(self, *names: str) -> None:
         """Queries that leave with the next batch; what they answered stays."""
@@ -312,9 +331,18 @@ class Run:
             "late_by_query": {} if record is None else dict(record.late),
             "answers_by_query": {} if record is None else dict(record.answers),
             "state_bytes_written": 0 if record is None else record.state_bytes,
+            "waiting": self._live.waiting(),
             "queries": len(self._live.plan.workload),
             "trees": len(self._live.plan.trees),
         }
+
+
+def _rate(seen: Sequence[tuple[int, int | None]]) -> float | None:
+    """Rows a second of event time, once enough batches have come to tell."""
+    (rows, since), (more, until) = seen[0], seen[-1]
+    if len(seen) < OBSERVED or since is None or until is None or until <= since or more == rows:
+        return None
+    return (more - rows) * 1e6 / (until - since)
 
 
 def failure(error: BaseException) -> str:
@@ -331,6 +359,19 @@ def failure(error: BaseException) -> str:
         return f"{type(error).__name__}: {next((line for line in lines if line.strip()), 'no more is known')}"
     name, said = raised[-1]
     return said if name.startswith("weft.") else f"{name}: {said}"
+
+
+def _time(text: str | None, since: Since) -> int | None:
+    if text is None:
+        return None
+    if since != "source":
+        raise CannotChange('begin is for since="source"; leave it out, or read the source again')
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise CannotChange(f"begin: {error}; write it as '2026-01-01 00:00:00'") from None
+    instant = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def _iso(micros: int) -> str:

@@ -97,6 +97,12 @@ class Store:
         system, root = self._open()
         _forget(system, f"{root}/{name}")
 
+    def clear(self) -> None:
+        """Delete the folder and all in it."""
+        system, root = self._open()
+        if system.get_file_info(root).type != fs.FileType.NotFound:
+            system.delete_dir(root)
+
     def read_json(self, name: str) -> Any:
         return json.loads(self.read(name).to_pybytes())
 

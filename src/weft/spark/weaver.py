@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from pyspark.sql import DataFrame
@@ -48,7 +48,7 @@ class Weaver:
         """A plan for all the queries, and its binding."""
         for acq in workload:
             self._check(acq, workload[0])
-        plan = self._optimize(workload)
+        plan = self._optimize(workload, self.rate)
         return plan, self.bind(plan, groupings)
 
     def mend(
@@ -61,21 +61,26 @@ class Weaver:
         mended = self._served(mended)
         return mended, self.bind(mended, groupings)
 
-    def anew(self, workload: Workload, curve: Curve) -> tuple[Plan, Curve]:
+    def anew(self, workload: Workload, curve: Curve, rate: Fraction) -> tuple[Plan, Curve]:
         """A plan for all the queries, which the curve learns from. It has a slope of its own from two plans on."""
-        if len(curve.points) == 1 and len(workload) > 1:
-            half = self._optimize(Workload(workload[: len(workload) // 2]))
+        if len(curve.points) < 2 and len(workload) > 1:
+            half = self._optimize(Workload(workload[: len(workload) // 2]), rate)
             curve = Curve(((len(half.workload), half.cost), *curve.points))
-        plan = self._optimize(workload)
+        plan = self._optimize(workload, rate)
         return plan, curve.and_then(plan)
+
+    def at_rate(self, plan: Plan, rate: Fraction) -> Plan:
+        """The same trees, and what they cost when the stream brings so many rows a second."""
+        priced, _ = change_plan(replace(plan, rate=rate), (), (), Cost(TECHNIQUES[self.technique]))
+        return self._served(priced)
 
     def bind(self, plan: Plan, groupings: Groupings) -> Binding:
         with remembering(self.known):
             binding = bind_plan(plan, self.stream, self.event_time, groupings)
         return binding.with_layout(self.times.keep(binding.layout))
 
-    def _optimize(self, workload: Workload) -> Plan:
-        return self._served(optimize(workload, rate=self.rate, strategy=self.strategy, technique=self.technique))
+    def _optimize(self, workload: Workload, rate: float | Fraction) -> Plan:
+        return self._served(optimize(workload, rate=rate, strategy=self.strategy, technique=self.technique))
 
     def _served(self, plan: Plan) -> Plan:
         return serve(plan, load_speeds(), latency=self.latency)

@@ -1,0 +1,122 @@
+"""A job at a steady rate for a long time: memory and disk must not grow with it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from weft.bench.benchmark import Benchmark, Report, Row, Say, option
+from weft.bench.machine import describe_machine, load, memory_now
+
+WHAT = ("driver_bytes", "workers_bytes", "disk_bytes", "disk_files")
+
+SUMMARY = {
+    **{f"{what}_growth": f"{what.replace('_', ' ')}, last quarter over the quarter before the middle, medians"
+       for what in WHAT},
+    **{what: f"{what.replace('_', ' ')} at the end" for what in WHAT},
+    "rows_per_second": "rows that came a second, over the whole time",
+    "batches": "batches in all",
+    "lag_seconds": "how far the last batch was behind the clock",
+    "changes": "queries that were added and dropped while it ran",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SoakSettings:
+    minutes: int = option(30, "How long.", quick=1)
+    rate: int = option(20_000, "Rows a second.")
+    keys: int = option(1_000, "Different group keys.")
+    every: int = option(5, "Seconds between two looks; a query comes or goes with every fourth.", quick=2)
+
+
+def run(settings: SoakSettings, say: Say) -> Report:
+    from weft.spark import local_session, weave
+
+    spark = local_session()
+    folder = Path(tempfile.mkdtemp(prefix="weft-bench-"))
+    source = spark.readStream.format("rate").option("rowsPerSecond", settings.rate).load()
+    key = f"concat('k', value % {settings.keys}) AS k"
+    stream = source.selectExpr("timestamp AS ts", key, "CAST(value % 1000 AS DOUBLE) AS v")
+    rows: list[Row] = []
+    changes = 0
+    try:
+        job = weave(stream, [_query("long", 60, 1), _query("short", 10, 2)], rate=settings.rate)
+        running = job.start(sink="noop", checkpoint=folder / "state", trigger="1 second")
+        begun = time.monotonic()
+        while time.monotonic() - begun < 60 * settings.minutes:
+            if running.wait(settings.every):
+                break
+            metrics = running.metrics()
+            rows.append({"seconds": time.monotonic() - begun, **_held(folder), "batch": metrics["batch"],
+                         "rows": metrics["rows"], "lag_seconds": metrics["lag_seconds"], "load": load()})  # fmt: skip
+            if len(rows) % 4 == 0:
+                changes += 1
+                _change(running, changes)
+            if len(rows) % 12 == 0:
+                say(f"  {rows[-1]['seconds']:5.0f} s  batch {metrics['batch']}  lag {metrics['lag_seconds']} s")
+        running.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return Report("soak", describe_machine(), asdict(settings), rows, {**summarise(rows), "changes": changes})
+
+
+def _query(name: str, length: int, slide: int) -> str:
+    window = f"window(ts, '{length} seconds', '{slide} seconds')"
+    return f"CREATE VIEW {name} AS SELECT k, window, sum(v) AS x, max(v) AS y FROM events GROUP BY k, {window}"
+
+
+def _change(running: Any, number: int) -> None:
+    """One query more, and one less."""
+    if number % 2:
+        running.add(_query(f"guest{number}", 20 + number % 7, 1 + number % 3))
+    else:
+        running.drop(f"guest{number - 1}")
+
+
+def _held(folder: Path) -> dict[str, int | None]:
+    memory = memory_now()
+    sizes = []
+    for path in folder.rglob("*"):
+        try:
+            sizes += [path.stat().st_size] if path.is_file() else []
+        except FileNotFoundError:  # deleted while we look
+            continue
+    return {
+        "driver_bytes": None if memory is None else memory.driver,
+        "workers_bytes": None if memory is None else memory.workers,
+        "disk_bytes": sum(sizes),
+        "disk_files": len(sizes),
+    }
+
+
+def summarise(rows: Sequence[Row]) -> dict[str, Any]:
+    size = max(1, len(rows) // 4)
+    before, last = rows[size : 2 * size] or rows, rows[-size:]
+
+    def growth(what: str) -> float | None:
+        if any(row[what] is None for row in (*before, *last)):
+            return None
+        return float(median(row[what] for row in last) / median(row[what] for row in before))
+
+    return {
+        **{f"{what}_growth": growth(what) for what in WHAT},
+        **{what: rows[-1][what] for what in WHAT},
+        "rows_per_second": rows[-1]["rows"] / rows[-1]["seconds"],
+        "batches": rows[-1]["batch"],
+        "lag_seconds": rows[-1]["lag_seconds"],
+    }
+
+
+SOAK = Benchmark(
+    name="soak",
+    about="memory of driver and workers and bytes on disk of a job at a steady rate, for half an hour",
+    summary=SUMMARY,
+    settings=SoakSettings,
+    run=run,
+)

@@ -1,0 +1,101 @@
+"""A query that reads the source again gives every window of it, once, however the job goes on meanwhile."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streams import BEGIN, Stream, expected, settle
+
+from compare import assert_same_rows
+from weft.spark.live import CannotChange
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+FIRST = "CREATE VIEW first AS SELECT k, window.start AS start, count(*) AS n \
+FROM stream GROUP BY k, window(ts, '30 seconds', '7 seconds')"
+PAST = {
+    "whole": "SELECT k, window.start AS start, max(v) AS top, sum(v) AS total \
+FROM stream GROUP BY k, window(ts, '20 seconds', '4 seconds')",
+    "some": "SELECT window.start AS start, avg(v) AS mean \
+FROM stream WHERE v > 10 GROUP BY window(ts, '14 seconds', '7 seconds')",
+}
+KEYS = {"whole": (0, 1), "some": (0,), "first": (0, 1)}
+
+
+@pytest.fixture
+def stream(spark: Any, tmp_path: Path) -> Stream:
+    return Stream(spark, tmp_path)
+
+
+def until_nobody_waits(stream: Stream, run: Any) -> None:
+    begun = time.monotonic()
+    while run.metrics()["waiting"]:
+        assert time.monotonic() - begun < 300, run.changes()
+        stream.write(1)
+        settle(run)
+
+
+def assert_answers(stream: Stream, sinces: dict[str, int | None]) -> None:
+    for name, since in sinces.items():
+        text = PAST.get(name, FIRST)
+        wanted = expected(stream, text, since=since)
+        assert wanted.num_rows
+        assert_same_rows(stream.answers(name), wanted, key=KEYS[name], text=name)
+
+
+def test_queries_read_the_source_again_and_go_on_with_the_stream(stream: Stream) -> None:
+    stream.write(4)
+    run = stream.start(FIRST)
+    settle(run)
+    begin = BEGIN + 20_000_000
+    run.add(f"CREATE VIEW whole AS {PAST['whole']}", since="source")
+    run.add(f"CREATE VIEW some AS {PAST['some']}", since="source", begin="2024-03-01 00:00:20")
+    with pytest.raises(CannotChange, match="still reads its past"):
+        run.replace("whole", PAST["whole"])
+    stream.write(1)
+    settle(run)
+    until_nobody_waits(stream, run)
+    assert sum("got the rows of the past" in c["reason"] for c in run.changes()) >= 1
+    stream.write(1)
+    settle(run)
+    run.drain()
+    assert_answers(stream, {"first": None, "whole": None, "some": begin})
+    assert not (stream.folder / "state" / "replays" / "whole").exists()
+
+
+def test_a_restart_reads_the_past_that_a_query_still_waits_for(stream: Stream) -> None:
+    stream.write(3)
+    run = stream.start(FIRST)
+    settle(run)
+    run.add(f"CREATE VIEW whole AS {PAST['whole']}", since="source")
+    stream.write(1)
+    settle(run)
+    run.stop()
+    (stream.folder / "state" / "replays" / "whole" / "done.json").unlink(missing_ok=True)
+    run = stream.start(FIRST)
+    assert run.metrics()["waiting"] == ["whole"]
+    stream.write(1)
+    settle(run)
+    run.drain()
+    assert_answers(stream, {"first": None, "whole": None})
+
+
+def test_a_query_that_waits_may_be_dropped(stream: Stream) -> None:
+    stream.write(2)
+    run = stream.start(FIRST)
+    settle(run)
+    with pytest.raises(CannotChange, match="begin is for since="):
+        run.add(f"CREATE VIEW whole AS {PAST['whole']}", begin="2024-03-01 00:00:20")
+    run.add(f"CREATE VIEW whole AS {PAST['whole']}", since="source")
+    stream.write(1)
+    settle(run)
+    run.drop("whole")
+    assert run.metrics()["waiting"] == []
+    stream.write(1)
+    settle(run)
+    run.drain()
+    assert_answers(stream, {"first": None})
+    assert stream.answers("whole").num_rows == 0
