@@ -24,6 +24,7 @@ from soak import SOAK
 from weft.spark import RunFailed, weave
 from weft.spark.checkpoint import CheckpointMismatch
 from weft.spark.sink import OtherColumns
+from weft.spark.store import StoreError
 from weft.sql import parse
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -228,3 +229,16 @@ def test_a_checkpoint_that_lost_a_folder_is_refused(spark: Any, tmp_path: Path, 
     pq.write_table(pq.read_table(tmp_path / "rows" / "0000.parquet"), tmp_path / "rows" / "9999.parquet")
     with pytest.raises(RunFailed, match=said):
         start(spark, tmp_path).wait()
+
+
+@pytest.mark.parametrize(
+    ("torn", "said"),
+    [("batches/*.json", "is torn"), ("segments/*/*.arrow", "has 10 bytes, not"), ("plans/*.json", "is torn")],
+)
+def test_a_checkpoint_with_a_torn_file_is_refused(spark: Any, tmp_path: Path, torn: str, said: str) -> None:
+    write_rows(tmp_path / "rows", files=2, rows=10)
+    start(spark, tmp_path).wait()
+    file = max((tmp_path / "state").glob(torn))
+    file.write_bytes(file.read_bytes()[:10])
+    with pytest.raises((StoreError, CheckpointMismatch), match=f"{file.name} .*{said}.*bring it back"):
+        start(spark, tmp_path)

@@ -19,7 +19,7 @@ from weft.engine import FOREVER
 from weft.model import WeftError
 from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record, Segment
 from weft.spark.plans import PlanRecord, plan_names, read_plan
-from weft.spark.store import Store
+from weft.spark.store import Store, StoreError
 
 RESTORE = "bring the file back from a copy of the folder, or start with an empty checkpoint folder"
 
@@ -83,6 +83,8 @@ def _attempt(report: Report, file: str, read: Callable[[], T], what: str = "cann
         return read()
     except FileNotFoundError:
         report.problems.append(Problem(file, "is missing"))
+    except StoreError as error:
+        report.problems.append(Problem(file, f"{what}: {str(error).partition('; ')[0]}"))
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, pa.ArrowException) as error:
         said = str(error).splitlines()
         report.problems.append(Problem(file, f"{what}: {said[0] if said else type(error).__name__}"))

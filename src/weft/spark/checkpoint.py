@@ -119,6 +119,18 @@ class Checkpoint:
             )
         return None
 
+    def verify(self, record: Record | None) -> None:
+        """Whether the segments that the record names are there, whole: each was written before the record was."""
+        for segments in () if record is None else record.segments.values():
+            for segment in segments:
+                size = self.store.size(segment.path)
+                if size != segment.bytes:
+                    found = "is gone" if size is None else f"has {size} bytes, not {segment.bytes}"
+                    raise CheckpointMismatch(
+                        f"{self.store.path(segment.path)} {found}: state would be lost; bring it back from a copy, or "
+                        "start with an empty checkpoint folder; `weft check` says what else is wrong"
+                    )
+
     def commit(self, record: Record, before: Record | None) -> tuple[Record, int]:
         """The batch counts from here on; what only its predecessors needed goes. Also says how many bytes were written.
 

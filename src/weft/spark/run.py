@@ -72,6 +72,7 @@ class Run:
         times = job.weaver.times
         self.checkpoint.agree({"version": CHECKPOINT_VERSION, "buckets": buckets, **times.agreed()})
         self._record = self.checkpoint.newest()
+        self.checkpoint.verify(self._record)
         self.checkpoint.repair(self._record)
         self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store, sink.open, buckets)
         following = 0 if self._record is None else self._record.batch + 1

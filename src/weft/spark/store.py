@@ -103,8 +103,20 @@ class Store:
         if system.get_file_info(root).type != fs.FileType.NotFound:
             system.delete_dir(root)
 
+    def size(self, name: str) -> int | None:
+        """The bytes of a file; None: it is not there."""
+        system, root = self._open()
+        info = system.get_file_info(f"{root}/{name}")
+        return int(info.size) if info.type == fs.FileType.File else None
+
     def read_json(self, name: str) -> Any:
-        return json.loads(self.read(name).to_pybytes())
+        try:
+            return json.loads(self.read(name).to_pybytes())
+        except ValueError as error:
+            raise StoreError(
+                f"{self.path(name)} is torn, or was changed: {error}; bring it back from a copy, or start with an "
+                "empty folder; `weft check` says what else is wrong"
+            ) from None
 
     def write_json(self, name: str, value: Any) -> int:
         return self.write(name, json.dumps(value, separators=(",", ":")).encode())
