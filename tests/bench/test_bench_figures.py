@@ -30,7 +30,9 @@ def test_every_figure_of_the_papers_is_there() -> None:
     paper_1 = [str(n) for n in (*range(4, 12), 14)]
     dissertation = [str(n) for n in (*range(34, 40), *range(42, 49))]
     paper_5 = [f"phantoms-{n}" for n in (7, 8, 11, *range(15, 28))]
-    assert sorted(FIGURES) == sorted([*paper_1, *dissertation, "table6", "table12", "table13", *paper_5])
+    paper_4 = [f"schedule-{n}" for n in range(5, 9)]
+    tables = ["table6", "table12", "table13"]
+    assert sorted(FIGURES) == sorted([*paper_1, *dissertation, *tables, *paper_4, *paper_5])
 
 
 @pytest.mark.parametrize("name", ["7", "14", "34", "43", "47", "phantoms-8", "phantoms-17", "phantoms-22"])

@@ -10,11 +10,12 @@ from weft.bench.figures.bench import FIGURE
 from weft.bench.live import LIVE
 from weft.bench.phantoms import PHANTOMS_BENCH
 from weft.bench.plan import PLAN
+from weft.bench.schedule import SCHEDULE
 from weft.bench.soak import SOAK
 from weft.bench.spark import SPARK
 from weft.bench.state import STATE
 from weft.bench.techniques import TECHNIQUES_BENCH
 
 BENCHMARKS: Mapping[str, Benchmark] = {
-    b.name: b for b in (SPARK, STATE, FIGURE, AUTO, TECHNIQUES_BENCH, PLAN, PHANTOMS_BENCH, LIVE, SOAK)
+    b.name: b for b in (SPARK, STATE, FIGURE, AUTO, TECHNIQUES_BENCH, PLAN, PHANTOMS_BENCH, LIVE, SOAK, SCHEDULE)
 }

@@ -1,0 +1,49 @@
+"""Queries that want an answer at least so often: what they share, and when each runs.
+
+Pure values and functions: the clock, the costs and the time that is left are given by whoever drives it, a simulator or
+a running job.
+"""
+
+from __future__ import annotations
+
+from weft.schedule.budget import Budget, run_within
+from weft.schedule.cost import Combines, Cost, run_cost, schedule_cost
+from weft.schedule.periodic import InvalidPeriodic, Periodic, common_interval
+from weft.schedule.policies import POLICIES, Policy
+from weft.schedule.queue import Queue, Run, UnknownQuery
+from weft.schedule.scan import NotCovered, execute, scan
+from weft.schedule.shortening import Shortened, shorten
+from weft.schedule.simulate import Simulated, simulate
+from weft.schedule.synopsis import Intervals, Synopsis, synopses_for
+from weft.schedule.task import Task, groups, merged, sub_groups
+
+__all__ = [
+    "POLICIES",
+    "Budget",
+    "Combines",
+    "Cost",
+    "Intervals",
+    "InvalidPeriodic",
+    "NotCovered",
+    "Periodic",
+    "Policy",
+    "Queue",
+    "Run",
+    "Shortened",
+    "Simulated",
+    "Synopsis",
+    "Task",
+    "UnknownQuery",
+    "common_interval",
+    "execute",
+    "groups",
+    "merged",
+    "run_cost",
+    "run_within",
+    "scan",
+    "schedule_cost",
+    "shorten",
+    "simulate",
+    "sub_groups",
+    "synopses_for",
+]

@@ -1,0 +1,48 @@
+"""What runs in the time that is left: the loop that the simulator and a running job share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from weft.schedule.queue import Queue, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Time for refreshing, in the unit of the costs. A run is never cut short: what it takes beyond what was left is a
+    debt, which later grants pay. What is left over is not kept: time that passed is gone."""
+
+    left: float = 0.0
+
+    def grant(self, time: float) -> Budget:
+        """
+        >>> Budget(-0.5).grant(2.0), Budget(0.5).grant(2.0)
+        (Budget(left=1.5), Budget(left=2.0))
+        """
+        return Budget(min(self.left, 0.0) + time)
+
+    def spend(self, time: float) -> Budget:
+        return Budget(self.left - time)
+
+
+def run_within(
+    queue: Queue, now: int, budget: Budget, price: Callable[[Run], float], early: bool = True
+) -> tuple[list[Run], Budget]:
+    """Run after run while time is left, the most urgent first; `price` says what one takes, by guessing or by doing it.
+
+    What is due may take more than is left: nobody starves because a run is longer than every budget. What is not due
+    yet runs only where its price fits, so that it never delays what is.
+    """
+    runs: list[Run] = []
+    while budget.left > 0:
+        run = queue.next(now, early)
+        if run is None:
+            break
+        time = price(run)
+        if run.until_deadline > 0 and time > budget.left:
+            break
+        queue.done(run, now)
+        runs.append(run)
+        budget = budget.spend(time)
+    return runs, budget

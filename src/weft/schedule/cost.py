@@ -1,0 +1,116 @@
+"""What a run costs, and what a whole schedule costs in the long run (section 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Protocol
+
+from weft.model import Edges
+from weft.optimizer.edge_counting import density
+from weft.schedule.periodic import Periodic, Question
+from weft.schedule.task import Task
+
+
+class Cost(Protocol):
+    """Prices, in whatever unit the clock that is given to the scheduler has."""
+
+    def scan(self, kind: str, intervals: int) -> float:
+        """Of reading the youngest `intervals` of a synopsis; it never falls with their number."""
+
+    def answer(self, query: Periodic) -> float:
+        """Of making the answer from what was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Combines:
+    """The paper's relative cost: one for each partial combined with what was read before it.
+
+    >>> Combines().scan("max(length)", 10)
+    9
+    """
+
+    each: float = 1
+    finishing: float = 0
+
+    def scan(self, kind: str, intervals: int) -> float:
+        return self.each * (intervals - 1)
+
+    def answer(self, query: Periodic) -> float:
+        return self.finishing
+
+
+def longest_reads(queries: Iterable[Periodic]) -> dict[str, int]:
+    """How far each synopsis is scanned for these queries together."""
+    found: dict[str, int] = {}
+    for query in queries:
+        for kind in query.reads:
+            found[kind] = max(found.get(kind, 0), query.window)
+    return found
+
+
+def scan_cost(queries: Iterable[Periodic], cost: Cost) -> float:
+    return sum(cost.scan(kind, intervals) for kind, intervals in longest_reads(queries).items())
+
+
+def answer_cost(queries: Iterable[Periodic], cost: Cost) -> float:
+    questions = {query.question: query for query in queries}
+    return sum(cost.answer(query) for query in questions.values())
+
+
+def run_cost(queries: Sequence[Periodic], cost: Cost) -> float:
+    """Of answering all of them together."""
+    return scan_cost(queries, cost) + answer_cost(queries, cost)
+
+
+def schedule_cost(tasks: Sequence[Task], cost: Cost) -> float:
+    """For each update of the synopses, where every task runs at the multiples of its period, and those that are due at
+    the same time and read the same synopses run together.
+
+    The synopsis is scanned as far as the longest window that is due. So, from the longest on, each length costs what it
+    reads beyond the next one whenever it or a longer one is due.
+    """
+    total = 0.0
+    reads = [(task.period, longest_reads(task.queries)) for task in tasks]
+    for kind in sorted({kind for _, read in reads for kind in read}):
+        prices = sorted(((cost.scan(kind, read[kind]), period) for period, read in reads if kind in read), reverse=True)
+        total += stairs_cost(prices)
+    asked: dict[Question, tuple[Periodic, list[int]]] = {}
+    for task in tasks:
+        for query in task.queries:
+            asked.setdefault(query.question, (query, []))[1].append(task.period)
+    return total + sum(cost.answer(query) * float(due_rate(periods)) for query, periods in asked.values())
+
+
+def stairs_cost(prices: Sequence[tuple[float, int]]) -> float:
+    """Of (price, period), the dearest first: what is due at the same time costs what the dearest of it costs."""
+    total, covered = 0.0, Fraction(0)
+    periods: tuple[int, ...] = ()
+    for price, period in prices:
+        periods = with_period(periods, period)
+        now = due_rate(periods)
+        total, covered = total + price * float(now - covered), now
+    return total
+
+
+def with_period(periods: tuple[int, ...], period: int) -> tuple[int, ...]:
+    """Ascending, without those whose every multiple another one has."""
+    if any(period % p == 0 for p in periods):
+        return periods
+    return tuple(sorted([p for p in periods if p % period] + [period]))
+
+
+def due_rate(periods: Iterable[int]) -> Fraction:
+    """The share of updates that are a multiple of some period.
+
+    >>> due_rate([2, 3])
+    Fraction(2, 3)
+    """
+    return _due_rate(tuple(sorted(set(periods))))
+
+
+@lru_cache(maxsize=1 << 16)
+def _due_rate(periods: tuple[int, ...]) -> Fraction:
+    return density(Edges.of_classes((period, 0) for period in periods))

@@ -1,0 +1,32 @@
+"""Hybrid: periods are shortened where running more often together is cheaper than running apart.
+
+tasks     sub-groups of a group with the cheapest periods, of those that there are; by dynamic programming, or with
+          merge after merge (`greedy_hybrid`, for comparison)
+together  tasks of a group with the same deadline
+good for  the least work by the model, never more than conservative's or aggressive's
+source    paper 4, section 4.3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.schedule.cost import Cost
+from weft.schedule.periodic import Periodic
+from weft.schedule.policies.policy import Policy, same_deadline
+from weft.schedule.shortening import merge_greedily, shorten
+from weft.schedule.task import Task, merged, sub_groups
+
+
+def shortened(queries: Sequence[Periodic], cost: Cost) -> tuple[Task, ...]:
+    tasks = sub_groups(queries)
+    return merged(tasks, shorten(tasks, cost).periods)
+
+
+def shortened_greedily(queries: Sequence[Periodic], cost: Cost) -> tuple[Task, ...]:
+    tasks = sub_groups(queries)
+    return merged(tasks, merge_greedily(tasks, cost))
+
+
+HYBRID = Policy(shortened, same_deadline)
+GREEDY_HYBRID = Policy(shortened_greedily, same_deadline)

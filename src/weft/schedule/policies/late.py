@@ -1,0 +1,21 @@
+"""Late sharing: hybrid, and whatever of a group is late is caught up in one run.
+
+tasks     those of hybrid
+together  tasks of a group with the same deadline; in overload, all that are late
+good for  overload: catching up costs one scan, not one for each deadline that was missed
+source    paper 4, section 4.4
+"""
+
+from __future__ import annotations
+
+from weft.schedule.policies.hybrid import shortened
+from weft.schedule.policies.policy import Policy
+
+LATEST_OF_THE_LATE = -1
+
+
+def all_late(lowest: int) -> int:
+    return LATEST_OF_THE_LATE if lowest < 0 else lowest
+
+
+LATE = Policy(shortened, all_late)

@@ -1,0 +1,193 @@
+"""The queue: which tasks there are, when each is due, and what runs next (algorithms 1 to 3).
+
+Clock and costs come from outside. The only state is the update at which each query was answered last: whoever keeps
+that, keeps the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from weft.model import WeftError
+from weft.schedule.cost import Cost
+from weft.schedule.periodic import Periodic
+from weft.schedule.policies.policy import Policy
+from weft.schedule.task import Task, groups
+
+Place = tuple[int, int, int, int]
+"""Deadline, less the priority, when it ran last, number: the least runs first."""
+
+
+SPARE = 64
+"""One-time queries that have been answered leave their places; these are cleared when there are so many."""
+
+OVER = -1
+"""The deadline of what does not run again: no place in the heap has it."""
+
+
+class UnknownQuery(WeftError):
+    """A query that is not in the queue, or already is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Queries that are answered together. `until_deadline` is below 0 where the most urgent of them is late, above 0
+    where none is due yet."""
+
+    queries: tuple[Periodic, ...]
+    tasks: tuple[Task, ...]
+    until_deadline: int
+
+
+class Queue:
+    """`now` is the number of updates of the synopses so far; it never falls.
+
+    Deadlines stand still and time goes on, so only what has run moves in the heap (section 5.1). A task that has run
+    since the last update waits aside: its answers would be the same.
+    """
+
+    def __init__(
+        self, queries: Iterable[Periodic], policy: Policy, cost: Cost, answered: Mapping[str, int] | None = None
+    ) -> None:
+        """`answered[name]` is the update after which a query was answered last, 0 where it is not said."""
+        self._policy, self._cost = policy, cost
+        self._queries: dict[str, Periodic] = {}
+        self._split: dict[tuple[Periodic, ...], tuple[Task, ...]] = {}
+        self.answered: dict[str, int] = {}
+        for query in queries:
+            self._add(query, (answered or {}).get(query.name, 0))
+        self._build()
+
+    @property
+    def queries(self) -> tuple[Periodic, ...]:
+        return tuple(self._queries.values())
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        return tuple(self._tasks[number] for group in self._groups for number in group)
+
+    def join(self, query: Periodic, now: int, ready: int = 0) -> None:
+        """Its first answer is due a period from now, or from `ready` where its synopses cover its window later. One
+        that asks one time only is due at the end of its period, counted from this update on."""
+        since = max(now, ready)
+        self._add(query, since - 1 if query.once else since)
+        near = [group for group, kinds in enumerate(self._kinds) if not kinds.isdisjoint(query.reads)]
+        if query.once and len(near) == 1 and len(self._tasks) < 2 * len(self._queries) + SPARE:
+            self._append(Task((query,), query.period), near[0])
+        else:
+            self._build()
+
+    def leave(self, name: str) -> None:
+        if name not in self._queries:
+            raise UnknownQuery(f"there is no query {name}; there are {', '.join(self._queries) or 'none'}")
+        del self._queries[name], self.answered[name]
+        self._build()
+
+    def deadline(self, task: Task) -> int:
+        return min(self.answered[query.name] for query in task.queries) + task.period
+
+    def lateness(self, name: str, now: int) -> int:
+        """Updates since a query should have been answered, by the period that it asked for; 0 where it is on time."""
+        return max(0, now - self.answered[name] - self._queries[name].period)
+
+    def next(self, now: int, early: bool = True) -> Run | None:
+        """What to run; None where nothing has changed since everything ran, or, unless `early`, nothing is due."""
+        self._wake(now)
+        if not self._waiting:
+            return None
+        first = self._waiting[0][-1]
+        lowest = self._deadlines[first] - now
+        if lowest > 0 and not early:
+            return None
+        reach = self._policy.reach(lowest)
+        numbers = [first]
+        if reach is not None:
+            others = self._groups[self._group_of[first]]
+            numbers += [n for n in others if n != first and self._deadlines[n] - now <= reach and self._stale(n, now)]
+        tasks = tuple(self._tasks[n] for n in numbers)
+        queries = tuple(q for task in tasks for q in task.queries if self.answered[q.name] < now)
+        return Run(queries, tasks, lowest)
+
+    def done(self, run: Run, now: int) -> None:
+        """The queries of a run were answered from the synopses as they were after update `now`."""
+        there = [query for query in run.queries if self._queries.get(query.name) == query]
+        for query in there:
+            self.answered[query.name] = now
+        for number in {self._task_of[query.name] for query in there}:
+            task = self._tasks[number]
+            if task.queries[0].once:
+                self._end(number)
+            else:
+                self._deadlines[number] = self.deadline(task)
+                self._asleep.append(number)
+        self._forget_moved()
+
+    def _add(self, query: Periodic, answered: int) -> None:
+        if query.name in self._queries:
+            raise UnknownQuery(f"there already is a query {query.name}; choose another name")
+        self._queries[query.name] = query
+        self.answered[query.name] = answered
+
+    def _build(self) -> None:
+        """Tasks anew, for groups that changed; deadlines come from when queries were answered."""
+        self._tasks: list[Task] = []
+        self._deadlines: list[int] = []
+        self._group_of: list[int] = []
+        self._groups: list[list[int]] = []
+        self._kinds: list[set[str]] = []
+        self._task_of: dict[str, int] = {}
+        self._asleep: list[int] = []
+        self._waiting: list[Place] = []
+        self._woken: int | None = None
+        split: dict[tuple[Periodic, ...], tuple[Task, ...]] = {}
+        for group in groups(self._queries.values()):
+            lasting = tuple(query for query in group if not query.once)
+            if lasting:
+                split[lasting] = self._split.get(lasting) or self._policy.split(lasting, self._cost)
+            self._groups.append([])
+            self._kinds.append({kind for query in group for kind in query.reads})
+            for task in (*split.get(lasting, ()), *(Task((query,), query.period) for query in group if query.once)):
+                self._append(task, len(self._groups) - 1)
+        self._split = split
+
+    def _append(self, task: Task, group: int) -> None:
+        number = len(self._tasks)
+        self._tasks.append(task)
+        self._deadlines.append(self.deadline(task))
+        self._group_of.append(group)
+        self._groups[group].append(number)
+        self._task_of.update((query.name, number) for query in task.queries)
+        self._asleep.append(number)
+        self._woken = None
+
+    def _end(self, number: int) -> None:
+        """A one-time query has been answered."""
+        (query,) = self._tasks[number].queries
+        self._groups[self._group_of[number]].remove(number)
+        del self._queries[query.name], self.answered[query.name], self._task_of[query.name]
+        self._deadlines[number] = OVER
+
+    def _stale(self, number: int, now: int) -> bool:
+        return self._deadlines[number] - self._tasks[number].period < now
+
+    def _wake(self, now: int) -> None:
+        if self._woken == now:
+            return
+        self._woken = now
+        asleep, self._asleep = self._asleep, []
+        for number in asleep:
+            if self._stale(number, now):
+                heappush(self._waiting, self._place(number))
+            else:
+                self._asleep.append(number)
+
+    def _place(self, number: int) -> Place:
+        task = self._tasks[number]
+        return self._deadlines[number], -task.priority, self._deadlines[number] - task.period, number
+
+    def _forget_moved(self) -> None:
+        """What ran has a new deadline: its old places go when they come up."""
+        while self._waiting and self._waiting[0][0] != self._deadlines[self._waiting[0][-1]]:
+            heappop(self._waiting)

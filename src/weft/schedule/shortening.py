@@ -1,0 +1,205 @@
+"""Which periods to shorten, so that more runs coincide (section 4.3).
+
+Each sub-group of a group may run more often than it has to, with the period of another one. By the model of
+`schedule_cost`, sub-groups that are due together cost the scan of the longest, and an answer each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from math import inf
+
+from weft.schedule.cost import Cost, answer_cost, due_rate, longest_reads, scan_cost, schedule_cost, with_period
+from weft.schedule.task import Task, merged
+
+STATES_LIMIT = 3000
+"""Ways to have begun that are followed up at once. The paper's claim of polynomial time cannot be kept: what a period
+costs hangs on all the others, not on the next one alone."""
+
+FEW = 30
+"""Ways that are followed up first, to know a cost that the rest has to beat."""
+
+TOLERANCE = 0.02
+"""What fewer tasks may cost, as a share of the least cost: see `follow`."""
+
+NEGLIGIBLE = 1e-9
+"""Costs that differ by less are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroup:
+    period: int
+    scan: float
+    answers: float
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Periods of the first sub-groups, and what these cost."""
+
+    cost: float
+    chosen: tuple[int, ...]
+
+    def better_than(self, other: Begun | None) -> bool:
+        """Cheaper, or as cheap with fewer tasks: what is due together runs together only while all is on time, and what
+        is one task always does."""
+        if other is None or abs(self.cost - other.cost) > NEGLIGIBLE * self.cost:
+            return other is None or self.cost < other.cost
+        return len(set(self.chosen)) < len(set(other.chosen))
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """Periods for the tasks that were given, in their order."""
+
+    periods: tuple[int, ...]
+    cost: float
+    optimal: bool
+
+
+def shorten(tasks: Sequence[Task], cost: Cost, tolerance: float = TOLERANCE) -> Shortened:
+    """The cheapest periods, each one of those that there are and none longer than the task's own; within the tolerance,
+    and where it is still no dearer than every task as it is or all with the shortest period, fewer of them."""
+    kept, fastest = tuple(task.period for task in tasks), min(task.period for task in tasks)
+    simple = [kept, tuple(fastest for _ in tasks)]
+    found, optimal = cheapest(tasks, cost) if nested(tasks) else (merge_greedily(tasks, cost), len(tasks) == 1)
+    by_cost = sorted((schedule_cost(merged(tasks, p), cost), place, p) for place, p in enumerate((found, *simple)))
+    least, _, best = by_cost[0]
+    limit = min(least * (1 + tolerance), *(price for price, place, _ in by_cost if place))
+    fewer = follow(tasks, best, cost, limit - least)
+    return Shortened(fewer, schedule_cost(merged(tasks, fewer), cost), optimal)
+
+
+def follow(tasks: Sequence[Task], periods: Sequence[int], cost: Cost, more: float) -> tuple[int, ...]:
+    """Tasks that are due only where a dearer one is follow it always, while early answers cost no more than `more`.
+
+    What is due together runs together only while all is on time; what is one task does in overload too. It saves no
+    scan and costs none: all that the follower reads, the dearer one has read.
+    """
+    found = tuple(periods)
+    while True:
+        now = {task.period: task.queries for task in merged(tasks, found)}
+        scans = {period: longest_reads(queries) for period, queries in now.items()}
+        ways = [
+            (answer_cost(now[longer], cost) * (1 / shorter - 1 / longer), longer, shorter)
+            for shorter in now
+            for longer in now
+            if shorter < longer and longer % shorter == 0 and _covers(scans[shorter], scans[longer])
+        ]
+        if not ways:
+            return found
+        price, longer, shorter = min(ways)
+        if price > more:
+            return found
+        found, more = tuple(shorter if period == longer else period for period in found), more - price
+
+
+def _covers(more: Mapping[str, int], less: Mapping[str, int]) -> bool:
+    return all(more.get(kind, 0) >= length for kind, length in less.items())
+
+
+def nested(tasks: Sequence[Task]) -> bool:
+    """Whether of any two tasks one reads all that the other reads, and as far back."""
+    reads = sorted((longest_reads(task.queries) for task in tasks), key=lambda read: sum(read.values()))
+    return all(_covers(more, less) for less, more in pairwise(reads))
+
+
+def cheapest(tasks: Sequence[Task], cost: Cost) -> tuple[tuple[int, ...], bool]:
+    """By dynamic programming over the sub-groups, the dearest scan first; whether it is proven to be the cheapest.
+
+    A sub-group adds its scan where it is due and no dearer one is. That hangs only on the set of instants where dearer
+    ones are due, so of all ways to come to the same set the cheapest is enough. The second value is whether no way had
+    to be left out.
+    """
+    order = sorted(range(len(tasks)), key=lambda i: (-scan_cost(tasks[i].queries, cost), tasks[i].period))
+    subs = [
+        SubGroup(t.period, scan_cost(t.queries, cost), answer_cost(t.queries, cost)) for t in (tasks[i] for i in order)
+    ]
+    rough, proven = _search(subs, FEW, inf)
+    if not proven:
+        better, proven = _search(subs, STATES_LIMIT, rough.cost * (1 + NEGLIGIBLE))
+        rough = better if better.better_than(rough) else rough
+    periods = [0] * len(tasks)
+    for place, period in zip(order, rough.chosen):
+        periods[place] = period
+    return tuple(periods), proven
+
+
+def _search(subs: Sequence[SubGroup], limit: int, to_beat: float) -> tuple[Begun, bool]:
+    candidates = sorted({sub.period for sub in subs})
+    ways: dict[tuple[int, ...], Begun] = {(): Begun(0.0, ())}
+    proven = True
+    for place, sub in enumerate(subs):
+        rest = Rest.of(subs[place + 1 :])
+        found: dict[tuple[int, ...], tuple[float, Begun]] = {}
+        for used, begun in ways.items():
+            covered = float(due_rate(used)) if used else 0.0
+            for period in _worth_trying(sub.period, candidates, used):
+                after = with_period(used, period)
+                now = covered if after == used else float(due_rate(after))
+                total = begun.cost + sub.scan * (now - covered) + sub.answers / period
+                way, least = Begun(total, (*begun.chosen, period)), total + rest.at_least(now)
+                if least <= to_beat and way.better_than(found[after][1] if after in found else None):
+                    found[after] = least, way
+        if len(found) > limit:
+            proven = False
+            found = dict(sorted(found.items(), key=lambda item: item[1][0])[:limit])
+        ways = {used: begun for used, (_, begun) in found.items()}
+    best = Begun(inf, ())
+    for way in ways.values():
+        best = way if way.better_than(best) else best
+    return best, proven
+
+
+def _worth_trying(own: int, candidates: Sequence[int], used: tuple[int, ...]) -> list[int]:
+    """Of periods at whose every multiple a dearer sub-group is due, which cost no scan: the longest, with the fewest
+    answers, and the longest that is a task already. And all others."""
+    fitting = [period for period in candidates if period <= own]
+    free = [period for period in fitting if any(period % p == 0 for p in used)]
+    joined = [period for period in used if period <= own]
+    return [*{*free[-1:], *joined[-1:]}, *(period for period in fitting if period not in free)]
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The sub-groups that have no period yet, as far as they are more frequent than all dearer ones among them."""
+
+    steps: tuple[tuple[float, float], ...]
+    """(scan, share of updates), the dearest first."""
+    answers: float
+
+    @classmethod
+    def of(cls, subs: Sequence[SubGroup]) -> Rest:
+        steps: list[tuple[float, float]] = []
+        for sub in subs:
+            if not steps or 1 / sub.period > steps[-1][1]:
+                steps.append((sub.scan, 1 / sub.period))
+        return cls(tuple(steps), sum(sub.answers / sub.period for sub in subs))
+
+    def at_least(self, covered: float) -> float:
+        """After a sub-group has its period, no smaller share is covered than the sub-group needs by itself."""
+        total, before = self.answers, covered
+        for scan, share in self.steps:
+            if share > before:
+                total, before = total + scan * (share - before), share
+        return total
+
+
+def merge_greedily(tasks: Sequence[Task], cost: Cost) -> tuple[int, ...]:
+    """The two whose merging saves most, with the shorter of their periods, until no merge saves anything."""
+    periods = [task.period for task in tasks]
+    now = schedule_cost(merged(tasks, periods), cost)
+    while True:
+        ways = [
+            [shorter if period == longer else period for period in periods]
+            for shorter, longer in combinations(sorted(set(periods)), 2)
+        ]
+        if not ways:
+            return tuple(periods)
+        costs = [schedule_cost(merged(tasks, way), cost) for way in ways]
+        best = min(range(len(ways)), key=costs.__getitem__)
+        if costs[best] >= now * (1 - NEGLIGIBLE):
+            return tuple(periods)
+        periods, now = ways[best], costs[best]

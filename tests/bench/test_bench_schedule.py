@@ -1,0 +1,39 @@
+"""`weft bench schedule`: every bar is in the summary, and the workload is the paper's."""
+
+from __future__ import annotations
+
+import json
+
+from typer.testing import CliRunner
+
+from weft.bench.figures.schedule_setting import FIELDS, HIGH, LOW, Counters, draw, play
+from weft.bench.schedule import SUMMARY
+from weft.cli.app import app
+
+
+def test_every_bar_is_in_the_summary() -> None:
+    words = ["--queries", "5,12", "--repeat", "1", "--seconds", "60", "--json"]
+    done = CliRunner().invoke(app, ["bench", "schedule", *words])
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert set(found["summary"]) == set(SUMMARY)
+    assert len(found["rows"]) == 2 * 2 * 6
+    assert found["summary"]["hybrid_over_conservative_throughput"] > 1
+    assert found["summary"]["late_pending_over_hybrid_throughput"] > 1
+    assert found["summary"]["hybrid_over_conservative_cost"] <= 1
+    assert found["summary"]["greedy_over_optimum_cost_most"] >= 1
+
+
+def test_the_workload_is_that_of_section_5() -> None:
+    queries = draw(30, seed=3)
+    assert queries == draw(30, seed=3)
+    assert (len(queries), len(FIELDS)) == (240, 8)
+    assert all(20 <= q.window <= 100 and 1 <= q.period <= q.window // 2 for q in queries)
+
+
+def test_the_high_rate_costs_more_and_one_time_queries_are_answered() -> None:
+    low, high = (Counters(rate).scan("source", 20) for rate in (LOW, HIGH))
+    assert high > 1.9 * low
+    found = play("late_pending", 5, LOW, seed=1, seconds=40)
+    assert found.one_time_answers >= 38
+    assert found == play("late_pending", 5, LOW, seed=1, seconds=40)
