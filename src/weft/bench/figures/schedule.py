@@ -59,7 +59,7 @@ def throughput_low(rows: list[Row]) -> list[Claim]:
     return [
         Claim("No-S and CS have the lowest throughput", f"{', '.join(last)} next to the others",
               all(found[s, n]["throughput"] < o for s, n, o in zip(last, sizes, others))),
-        Claim("HS easily doubles the throughput of CS", said(hybrid), min(hybrid) >= 2 or (max(hybrid) >= 2 and None)),
+        Claim("HS easily doubles the throughput of CS", said(hybrid), min(hybrid) >= 2),
         Claim("HS often needs half the tasks of CS", said(tasks), min(tasks) <= 0.55),
         Claim("H-LS and H-LP gain more, above all with many queries", f"H-LP over HS {said(late)}",
               late[-1] > 1 and late[-1] >= late[0]),
@@ -76,7 +76,7 @@ def latency_low(rows: list[Row]) -> list[Claim]:
               found["CS", sizes[0]]["latency"] > 0),
         Claim("No-S is particularly bad", f"{said(ratios(rows, 'latency', 'No-S', 'CS'))} CS",
               all(found["No-S", n]["latency"] > found["CS", n]["latency"] for n in sizes)),
-        Claim("HS has a tenth of CS's latency", f"CS has {said(gains)} that of HS", max(gains) >= 10),
+        Claim("HS has a tenth of CS's latency", f"CS has {said(gains)} that of HS", min(gains) >= 10),
         Claim("AS has a poor latency", f"{said(aggressive)} that of CS", min(aggressive) > 1),
     ]  # fmt: skip
 
@@ -85,7 +85,7 @@ def throughput_high(rows: list[Row]) -> list[Claim]:
     hybrid, late = ratios(rows, "throughput", "HS", "CS"), ratios(rows, "throughput", "H-LP", "HS")
     aggressive = ratios(rows, "throughput", "AS", "H-LP")
     return [
-        Claim("H-LP more than doubles the throughput of HS", said(late), late[-1] >= 2),
+        Claim("H-LP more than doubles the throughput of HS", said(late), min(late) >= 2),
         Claim("HS gains less over CS than at the low rate", said(hybrid), None),
         Claim("H-LP is the clear winner", f"AS has {said(aggressive)} the throughput of H-LP", max(aggressive) < 1),
     ]
