@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from weft.engine.answers import answer_tree
 from weft.engine.groups import GroupIndex
 from weft.engine.layout import FeedLayout, Layout, TreeLayout
+from weft.engine.matching import matched_rows
 from weft.engine.partials import Partials
 from weft.engine.ranges import absorb
 from weft.engine.settling import settle
@@ -29,6 +30,8 @@ class Step:
     groups: Mapping[int, GroupIndex]
     """What the numbers in `added` stand for, by grouping."""
     late: Mapping[str, int]
+    matched: Mapping[str, int]
+    """Rows that passed each query's filter."""
 
 
 def advance(state: State, partials: pa.Table | None, until: int, layout: Layout, batch: int = 0) -> Step:
@@ -42,11 +45,15 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
     taken: dict[int, Partials] = {}
     added: dict[int, Partials] = {}
     late: dict[str, int] = {}
+    matched: dict[str, int] = {}
     before = None if state.watermark is None else layout.horizons(state.watermark)
     after = layout.horizons(until)
     for feed in layout.feeds:
         index = groups.setdefault(feed.grouping.number, GroupIndex(feed.grouping.keys))
         fresh = None if partials is None else _receive(partials, feed, index)
+        if fresh is not None:
+            for name, rows in matched_rows(fresh, feed).items():
+                matched[name] = matched.get(name, 0) + rows
         for tree in feed.trees if fresh is not None else ():
             assert fresh is not None
             earliest = None
@@ -73,7 +80,7 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
             live = kept[tree.number].where(kept[tree.number].slices >= after[tree.number])
             count = len(groups[tree.grouping.number])
             trees[tree.number] = settle(live, tree, answered.get(tree.number), ended[tree.number], count)
-    return Step(answers, State(until, trees, groups).pruned(layout), added, groups, late)
+    return Step(answers, State(until, trees, groups).pruned(layout), added, groups, late, matched)
 
 
 def _receive(table: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials | None:

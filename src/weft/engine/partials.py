@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from weft.aggregates import Component
 from weft.engine.ranges import Ranges
@@ -31,6 +32,10 @@ class Partials:
 
     def __len__(self) -> int:
         return len(self.slices)
+
+    def slice_count(self) -> int:
+        """How many different slices there are, over all groups."""
+        return int(pc.count_distinct(pa.array(self.slices)).as_py())
 
     @classmethod
     def none(cls) -> Partials:

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
@@ -55,6 +56,8 @@ class Record:
     rows: int = 0
     answers: Mapping[str, int] = field(default_factory=dict)
     late: Mapping[str, int] = field(default_factory=dict)
+    matched: Mapping[str, int] = field(default_factory=dict)
+    """Rows that passed each query's filter; earlier versions did not count them."""
     state_bytes: int = 0
     """Bytes of state that this batch wrote."""
     drained: bool = False
@@ -72,6 +75,14 @@ class Record:
                 for tree, (_, _, newest) in segment.parts.items():
                     found[int(tree)] = max(newest, found.get(int(tree), newest))
         return found
+
+    def kept_bytes(self) -> dict[int, int]:
+        """Bytes of state in the checkpoint, by tree."""
+        sizes: Counter[int] = Counter()
+        for segments in self.segments.values():
+            for segment in segments:
+                sizes.update({int(tree): length for tree, (_, length, _) in segment.parts.items()})
+        return dict(sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +285,7 @@ def _record_from(value: dict[str, Any], later: Sequence[dict[str, Any]]) -> Reco
             stay = [s for s in segments.get(bucket, ()) if s.path not in gone]
             segments[bucket] = stay + list(map(segment_from, added))
     value = {"apart": int(value["drained"]), **value}  # earlier versions knew no other batch without rows
-    known = {field.name: value[field.name] for field in fields(Record)}
+    known = {field.name: value[field.name] for field in fields(Record) if field.name in value}
     return Record(**{**known, "segments": {bucket: tuple(found) for bucket, found in segments.items()}})
 
 

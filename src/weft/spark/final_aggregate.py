@@ -62,6 +62,8 @@ class BucketTask:
             "state_bytes": written,
             "answers": {name: table.num_rows for name, table in step.answers.items()},
             "late": dict(step.late),
+            "matched": dict(step.matched),
+            "trees": {number: [kept.slice_count(), len(kept)] for number, kept in step.state.trees.items()},
             "seconds": clock.laps,
             "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }

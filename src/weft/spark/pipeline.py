@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,16 @@ class Drained(WeftError):
 
 
 @dataclass(frozen=True, slots=True)
+class TreeState:
+    """What is kept of a tree."""
+
+    slices: int
+    """Different slices, in the bucket that has the most."""
+    partials: int
+    """In all buckets."""
+
+
+@dataclass(frozen=True, slots=True)
 class BatchMetrics:
     """What a batch did and where its time went."""
 
@@ -45,6 +55,8 @@ class BatchMetrics:
     seconds: float
     phases: Mapping[str, float]
     worker_memory: int
+    trees: Mapping[int, TreeState]
+    """By tree; trees of former plans are there until no open window needs them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +167,7 @@ class Pipeline:
             rows=rows + (0 if before is None else before.rows),
             answers=_add({} if before is None else before.answers, (r["answers"] for r in buckets.values())),
             late=_add({} if before is None else before.late, (r["late"] for r in buckets.values())),
+            matched=_add({} if before is None else before.matched, (r["matched"] for r in buckets.values())),
             state_bytes=sum(r["state_bytes"] for r in buckets.values()),
             drained=watermark == FOREVER,
             apart=(0 if before is None else before.apart) if apart is None else apart,
@@ -167,7 +180,8 @@ class Pipeline:
             for name, seconds in r["seconds"].items():
                 laps[f"bucket {name}"] = max(laps[f"bucket {name}"], seconds)
         memory = sum(r["memory"] for r in buckets.values())
-        return record, {"phases": dict(laps), "worker_memory": memory, "record_bytes": record_bytes}
+        trees = _trees(r["trees"] for r in buckets.values())
+        return record, {"phases": dict(laps), "worker_memory": memory, "record_bytes": record_bytes, "trees": trees}
 
 
 def _payloads(reports: Iterable[Any]) -> dict[str, pa.Table]:
@@ -176,6 +190,15 @@ def _payloads(reports: Iterable[Any]) -> dict[str, pa.Table]:
         if report["query"] is not None:
             tables.setdefault(report["query"], []).append(deserialise(bytes(report["payload"])))
     return {name: pa.concat_tables(parts) for name, parts in tables.items()}
+
+
+def _trees(reports: Iterable[Mapping[str, Sequence[int]]]) -> dict[int, TreeState]:
+    trees: dict[int, TreeState] = {}
+    for report in reports:
+        for tree, (slices, partials) in report.items():
+            other = trees.get(int(tree), TreeState(0, 0))
+            trees[int(tree)] = TreeState(max(slices, other.slices), partials + other.partials)
+    return trees
 
 
 def _later(one: int | None, other: int | None) -> int | None:

@@ -27,7 +27,7 @@ from weft.spark.ask import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
 from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record
 from weft.spark.late import LateRows
 from weft.spark.live import CannotChange, Live, Since
-from weft.spark.pipeline import BatchMetrics, Pipeline
+from weft.spark.pipeline import BatchMetrics, Pipeline, TreeState
 from weft.spark.sink import MemorySink, Sink
 from weft.spark.store import Store
 from weft.sql import parse
@@ -313,6 +313,29 @@ class Run:
         with self._lock:
             return list(self._history)
 
+    def trees(self) -> list[dict[str, Any]]:
+        """What is kept of each tree, by a number that no other tree of the job ever has: different slices in the bucket
+        that has the most, partials in all buckets, and bytes in the checkpoint. A tree of a former plan, which has no
+        queries, is there until no open window needs it. Slices and partials are known from the first batch of this run
+        on, and None before.
+        """
+        with self._lock:
+            record, last = self._record, self._history[-1] if self._history else None
+            layout = self._pipeline.binding.layout
+        sizes = {} if record is None else record.kept_bytes()
+        kept = {} if last is None else last.trees
+        empty = None if last is None else TreeState(0, 0)
+        return [
+            {
+                "tree": tree.number,
+                "queries": [query.name for query in tree.queries],
+                "slices": None if (state := kept.get(tree.number, empty)) is None else state.slices,
+                "partials": None if state is None else state.partials,
+                "state_bytes": sizes.get(tree.number, 0),
+            }
+            for tree in layout.trees
+        ]
+
     def metrics(self) -> dict[str, Any]:
         """Where the run stands: counters from the start of the job, rates over its latest batches."""
         with self._lock:
@@ -331,6 +354,7 @@ class Run:
             "late": 0 if record is None else sum(record.late.values()),
             "late_by_query": {} if record is None else dict(record.late),
             "answers_by_query": {} if record is None else dict(record.answers),
+            "matched_by_query": {} if record is None else dict(record.matched),
             "state_bytes_written": 0 if record is None else record.state_bytes,
             "waiting": self._live.waiting(),
             "queries": len(self._live.plan.workload),
