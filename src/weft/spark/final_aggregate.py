@@ -36,6 +36,8 @@ class BucketTask:
     segments: dict[str, tuple[Segment, ...]]
     checkpoint: Checkpoint | None
     sink: BucketSink | None
+    tapped: int = 0
+    """Rows of each query's answers that the driver gets beside the sink."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -68,9 +70,10 @@ class BucketTask:
             "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }
         yield _report(bucket, None, json.dumps(report).encode())
-        if self.sink is None:
+        if self.sink is None or self.tapped:
             schemas = {q.name: q.schema for q in self.layout.queries}
-            for name, table in step.answers.items():
+            for name, whole in step.answers.items():
+                table = whole if self.sink is None else whole.slice(0, self.tapped)
                 for start in range(0, table.num_rows, MAX_PAYLOAD_ROWS):
                     part = decoded(table.slice(start, MAX_PAYLOAD_ROWS), schemas[name])
                     yield _report(bucket, name, serialise(part))

@@ -20,6 +20,7 @@ from weft.spark.pipeline import BatchMetrics, Pipeline
 from weft.spark.run import NotServed, Run
 from weft.spark.session import use_this_python
 from weft.spark.sink import ParquetSink, Sink, folder_of, make_sink
+from weft.spark.tap import Tap
 from weft.spark.times import Late, Times
 from weft.spark.weaver import DEFAULT_TOLERANCE, Weaver
 from weft.sql.read import Queries, read_queries
@@ -113,14 +114,15 @@ class Job:
         trigger: str | None = None,
         available_now: bool = False,
         late_sink: str | LateRows | None = None,
+        tap: Tap | None = None,
     ) -> Run:
         """Run until stopped. `trigger` is how often a batch begins ('1 second'; as fast as it can without one);
         `available_now` reads what is there and ends. Without a checkpoint folder the run cannot be resumed.
         With `late="side"`, `late_sink` takes the rows that came too late: `parquet:FOLDER`, or a function of the
-        batch's number and a DataFrame.
+        batch's number and a DataFrame. A `tap` watches some of the answers beside the sink.
         """
         if not self.stream.isStreaming:
             raise NotServed("this table is bounded; use job.answers(), or read it with spark.readStream")
         side = make_late_sink(self.weaver.times.late, late_sink)
         folder = None if checkpoint is None else str(checkpoint)
-        return Run(self, make_sink(sink), folder, trigger, available_now, side)
+        return Run(self, make_sink(sink), folder, trigger, available_now, side, tap)

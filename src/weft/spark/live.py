@@ -219,6 +219,11 @@ class Live:
                 else:
                     self.plan = present
 
+    @property
+    def version(self) -> int:
+        """How often the plan has changed in this run."""
+        return self._version
+
     def wait_for_plan(self) -> None:
         """Until no plan is being made."""
         while True:

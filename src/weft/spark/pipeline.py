@@ -22,6 +22,7 @@ from weft.spark.late import LateRows, late_rows
 from weft.spark.session import batch_settings
 from weft.spark.sink import BucketSink, DriverSink, Sink, deserialise
 from weft.spark.sub_aggregate import LATEST, sub_aggregate
+from weft.spark.tap import Tap, tapped
 from weft.spark.times import Times
 
 
@@ -69,6 +70,7 @@ class Pipeline:
     sink: Sink
     checkpoint: Checkpoint | None = None
     late_sink: LateRows | None = None
+    tap: Tap | None = None
 
     def run_batch(self, rows: DataFrame, batch: int, before: Record | None) -> tuple[Record, BatchMetrics]:
         """rows      (columns...)
@@ -154,10 +156,12 @@ class Pipeline:
             segments={} if before is None else dict(before.segments),
             checkpoint=self.checkpoint,
             sink=self.sink if isinstance(self.sink, BucketSink) else None,
+            tapped=0 if self.tap is None else self.tap.rows,
         )
         reports = final_aggregate(partials, task, self.buckets)
+        answers = _payloads(reports)
         if isinstance(self.sink, DriverSink):
-            self.sink.take(batch, _payloads(reports))
+            self.sink.take(batch, answers)
         buckets = {r["bucket"]: json.loads(bytes(r["payload"])) for r in reports if r["query"] is None}
         record = Record(
             batch=batch,
@@ -175,6 +179,9 @@ class Pipeline:
         record_bytes = 0
         if self.checkpoint is not None:
             record, record_bytes = self.checkpoint.commit(record, before)
+        if self.tap is not None:
+            counts = _add({}, (r["answers"] for r in buckets.values()))
+            self.tap.take(batch, tapped(answers, self.tap.rows), counts)
         laps: Counter[str] = Counter()
         for r in buckets.values():
             for name, seconds in r["seconds"].items():

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -30,6 +30,7 @@ from weft.spark.live import CannotChange, Live, Since
 from weft.spark.pipeline import BatchMetrics, Pipeline, TreeState
 from weft.spark.sink import MemorySink, Sink
 from weft.spark.store import Store
+from weft.spark.tap import Tap
 from weft.sql import parse
 from weft.sql.life import lifetime
 from weft.sql.read import Queries, read_queries
@@ -62,6 +63,7 @@ class Run:
         trigger: str | None,
         available_now: bool,
         late_sink: LateRows | None = None,
+        tap: Tap | None = None,
     ) -> None:
         self.job = job
         self.sink = sink
@@ -77,10 +79,11 @@ class Run:
         self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store, sink.open, buckets)
         following = 0 if self._record is None else self._record.batch + 1
         binding = self._live.take_up(following, self._record)
-        self._pipeline = Pipeline(binding, buckets, times, sink, self.checkpoint, late_sink)
+        self._pipeline = Pipeline(binding, buckets, times, sink, self.checkpoint, late_sink, tap)
         self._seen: deque[tuple[int, int | None]] = deque()
         self._binding = binding  # that the state of the record goes by
         self._history: deque[BatchMetrics] = deque(maxlen=1000)
+        self._spent: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._busy = threading.Lock()
         self._failure: Exception | None = None
@@ -133,6 +136,7 @@ class Run:
         with self._lock:
             self._record, self._binding = record, self._pipeline.binding
             self._history.append(metrics)
+            self._spent.update(metrics.phases)
         if self._pipeline.binding.replayed:
             self._live.committed()
         self._seen.append((record.rows, record.latest))
@@ -321,7 +325,7 @@ class Run:
         """
         with self._lock:
             record, last = self._record, self._history[-1] if self._history else None
-            layout = self._pipeline.binding.layout
+            layout = self._binding.layout
         sizes = {} if record is None else record.kept_bytes()
         kept = {} if last is None else last.trees
         empty = None if last is None else TreeState(0, 0)
@@ -337,9 +341,11 @@ class Run:
         ]
 
     def metrics(self) -> dict[str, Any]:
-        """Where the run stands: counters from the start of the job, rates over its latest batches."""
+        """Where the run stands: counters from the start of the job, rates over its latest batches; plan changes and the
+        seconds of each phase from the start of this run.
+        """
         with self._lock:
-            record, recent = self._record, list(self._history)[-10:]
+            record, recent, spent = self._record, list(self._history)[-10:], dict(self._spent)
         busy = sum(m.seconds for m in recent) or None
         mark = None if record is None or record.watermark in (None, FOREVER) else record.watermark
         latest = None if record is None else record.latest
@@ -359,6 +365,8 @@ class Run:
             "waiting": self._live.waiting(),
             "queries": len(self._live.plan.workload),
             "trees": len(self._live.plan.trees),
+            "plan_changes": self._live.version,
+            "seconds_by_phase": spent,
         }
 
 
