@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from weft.cli.run import parse_seconds
+from weft.cli.stream import parse_seconds
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("500ms", 0.5), ("2 h", 7200), ("20", 20), (30.0, 30)])

@@ -14,7 +14,9 @@ from weft.cli.check import check
 from weft.cli.demo import demo
 from weft.cli.generate import generate
 from weft.cli.plan import plan
+from weft.cli.remote import add, ask, drop, list_queries
 from weft.cli.run import run
+from weft.cli.serve import serve
 from weft.model import WeftError
 
 REFUSED = 2
@@ -62,6 +64,11 @@ def weft(
 app.command()(plan)
 app.command()(generate)
 app.command()(run)
+app.command()(serve)
+app.command()(add)
+app.command()(drop)
+app.command("list")(list_queries)
+app.command()(ask)
 app.command()(demo)
 app.command()(calibrate)
 app.command()(check)

@@ -16,7 +16,8 @@ from rich.live import Live
 from rich.text import Text
 
 from weft.cli.progress import PLAIN_SECONDS, Metrics, line
-from weft.cli.run import LOOK_SECONDS, parse_seconds
+from weft.cli.run import LOOK_SECONDS
+from weft.cli.stream import parse_seconds
 from weft.demo import query_text
 from weft.model import Workload
 from weft.optimizer import optimize

@@ -33,14 +33,17 @@ class UnreadableQueries(WeftError):
     """A query file that cannot be read, is no text, or has no query in it."""
 
 
-def read_queries(file: Path, event_time: str) -> Workload:
+def read_text(file: Path) -> str:
     try:
-        text = (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).decode("utf-8-sig")
+        return (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).decode("utf-8-sig")
     except OSError as error:
         raise UnreadableQueries(f"{file}: {error.strerror}; name a file of queries, or - for standard input") from error
     except UnicodeDecodeError as error:
         raise UnreadableQueries(f"{file}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
-    queries = Workload(parse(text, event_time=event_time))
+
+
+def read_queries(file: Path, event_time: str) -> Workload:
+    queries = Workload(parse(read_text(file), event_time=event_time))
     if not queries:
         raise UnreadableQueries(f"{file}: no query in it; write at least one SELECT with a window")
     return queries

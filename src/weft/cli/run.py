@@ -2,77 +2,62 @@
 
 from __future__ import annotations
 
-import re
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from weft.cli.progress import Metrics, Progress
 from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
+from weft.cli.stream import (
+    AsJson,
+    CheckpointFolder,
+    FilesABatch,
+    ForSeconds,
+    IdleTimeout,
+    Lateness,
+    LateOption,
+    LateSink,
+    MaxSkew,
+    Retain,
+    Schema,
+    Sink,
+    Source,
+    Trigger,
+    Watermark,
+)
 from weft.optimizer.serving import known_latency
 
 if TYPE_CHECKING:
     from weft.spark import Run
     from weft.spark.times import Late
 
-UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-
 LOOK_SECONDS = 0.5
 """How often a run is looked at for the progress line."""
 
 
-def parse_seconds(text: str | float) -> float:
-    """A length of wall-clock time. An option's default, a number already, comes through here as well.
-
-    >>> parse_seconds("30s"), parse_seconds("1.5 m"), parse_seconds("20")
-    (30.0, 90.0, 20.0)
-    """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)?\s*", str(text))
-    if match is None or float(match[1]) == 0:
-        raise typer.BadParameter(f"{text!r} is not a length of time, such as 30s, 5m or 1h")
-    return float(match[1]) * UNITS[match[2] or "s"]
-
-
 def run(
     file: QueryFile,
-    source: Annotated[
-        str, typer.Option(metavar="SRC", help="parquet:DIR, json:DIR, csv:DIR, orc:DIR, or rate:ROWS_A_SECOND.")
-    ],
-    sink: Annotated[str, typer.Option(metavar="SINK", help="parquet:DIR, console or noop.")],
-    checkpoint: Annotated[Path, typer.Option(metavar="DIR", help="Where state and batch records are kept.")],
+    source: Source,
+    sink: Sink,
+    checkpoint: CheckpointFolder,
     event_time: EventTime = "ts",
-    watermark: Annotated[str, typer.Option(metavar="INTERVAL", help="How late a row may be.")] = "10 seconds",
+    watermark: Watermark = "10 seconds",
     drain: Annotated[bool, typer.Option("--drain", help="Read what is there, answer every window, end.")] = False,
-    schema: Annotated[str | None, typer.Option(metavar="DDL", help="Columns of the files, if not in them.")] = None,
-    files_a_batch: Annotated[int | None, typer.Option(metavar="N", help="Files that one batch reads at most.")] = None,
-    trigger: Annotated[str, typer.Option(metavar="INTERVAL", help="Between the starts of two batches.")] = "1 second",
-    late: Annotated[
-        str, typer.Option(metavar="drop|update|side", help="Rows that are later: dropped, put in, or written aside.")
-    ] = "drop",
-    lateness: Annotated[
-        str | None, typer.Option(metavar="INTERVAL", help="With --late update: how long answers are sent again.")
-    ] = None,
-    late_sink: Annotated[
-        str | None, typer.Option(metavar="SINK", help="With --late side: parquet:DIR for those rows.")
-    ] = None,
-    retain: Annotated[
-        str | None, typer.Option(metavar="INTERVAL", help="Keep the slices of windows that ended so long ago.")
-    ] = None,
-    max_skew: Annotated[
-        str | None, typer.Option(metavar="INTERVAL", help="Rows further ahead of the clock do not move the watermark.")
-    ] = None,
-    idle_timeout: Annotated[
-        str | None, typer.Option(metavar="INTERVAL", help="Without rows for so long, the watermark follows the clock.")
-    ] = None,
+    schema: Schema = None,
+    files_a_batch: FilesABatch = None,
+    trigger: Trigger = "1 second",
+    late: LateOption = "drop",
+    lateness: Lateness = None,
+    late_sink: LateSink = None,
+    retain: Retain = None,
+    max_skew: MaxSkew = None,
+    idle_timeout: IdleTimeout = None,
     strategy: Strategy = "tri_weave",
     technique: Technique = "auto",
     latency: LatencyOption = "batch",
-    as_json: Annotated[bool, typer.Option("--json", help="Print progress as JSON, an object a line.")] = False,
-    seconds: Annotated[
-        float | None, typer.Option("--for", parser=parse_seconds, metavar="TIME", help="Stop after, such as 30s.")
-    ] = None,
+    as_json: AsJson = False,
+    seconds: ForSeconds = None,
 ) -> None:
     """Answer the queries over a stream, until stopped."""
     workload = read_queries(file, event_time)

@@ -312,6 +312,12 @@ class Run:
         taken = {*self.queries(), *self._live.ever()}
         return next(name for n in count(1) if (name := f"q{n}") not in taken)
 
+    @property
+    def watermark(self) -> int | None:
+        """In microseconds; None: no row has come yet, or every window is answered."""
+        with self._lock:
+            return _watermark(self._record)
+
     def batches(self) -> list[BatchMetrics]:
         """The latest batches, oldest first."""
         with self._lock:
@@ -347,13 +353,12 @@ class Run:
         with self._lock:
             record, recent, spent = self._record, list(self._history)[-10:], dict(self._spent)
         busy = sum(m.seconds for m in recent) or None
-        mark = None if record is None or record.watermark in (None, FOREVER) else record.watermark
         latest = None if record is None else record.latest
         return {
             "batch": None if record is None else record.batch,
             "rows": 0 if record is None else record.rows,
             "rows_per_second": sum(m.rows for m in recent) / busy if busy else 0.0,
-            "watermark": None if mark is None else _iso(mark),
+            "watermark": None if (mark := _watermark(record)) is None else _iso(mark),
             "lag_seconds": None if latest is None else max(0.0, time.time() - latest / 1e6),
             "answers": 0 if record is None else sum(record.answers.values()),
             "answers_per_second": sum(m.answers for m in recent) / busy if busy else 0.0,
@@ -376,6 +381,10 @@ def _rate(seen: Sequence[tuple[int, int | None]]) -> float | None:
     if len(seen) < OBSERVED or since is None or until is None or until <= since or more == rows:
         return None
     return (more - rows) * 1e6 / (until - since)
+
+
+def _watermark(record: Record | None) -> int | None:
+    return None if record is None or record.watermark == FOREVER else record.watermark
 
 
 def failure(error: BaseException) -> str:
@@ -405,6 +414,11 @@ def _time(text: str | None, since: Since) -> int | None:
         raise CannotChange(f"begin: {error}; write it as '2026-01-01 00:00:00'") from None
     instant = found if found.tzinfo else found.replace(tzinfo=UTC)
     return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def iso(micros: int | None) -> str | None:
+    """A time in ISO 8601; none for none, and for the end of time."""
+    return None if micros in (None, FOREVER) else _iso(micros)
 
 
 def _iso(micros: int) -> str:

@@ -1,0 +1,95 @@
+"""`weft add`, `drop`, `list` and `ask`: commands to a running service."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from weft.cli.client import DEFAULT_URL, Url, call
+from weft.cli.queries import read_text
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SqlText = Annotated[
+    str, typer.Argument(metavar="SQL", help="A query, a file whose name ends with .sql, or - for standard input.")
+]
+
+
+def add(
+    sql: SqlText,
+    since: Annotated[
+        str, typer.Option(metavar="now|state", help="First window: the next that begins, or the first that is kept.")
+    ] = "now",
+    for_: Annotated[
+        str | None, typer.Option("--for", metavar="INTERVAL", help="How long it lives in event time, as '8 hours'.")
+    ] = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Add queries to a running service; they join with the next batch."""
+    found = call(url, "POST", "/queries", {"sql": given(sql), "since": since, "for": for_})
+    typer.echo(json.dumps(found) if as_json else f"added {', '.join(found['added'])}")
+
+
+def drop(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Queries that leave.")],
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Drop queries of a running service; what they answered stays."""
+    for name in names:
+        call(url, "DELETE", f"/queries/{quote(name)}")
+        if not as_json:
+            typer.echo(f"dropped {name}")
+    if as_json:
+        typer.echo(json.dumps({"dropped": names}))
+
+
+def list_queries(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List the queries of a running service."""
+    queries = call(url, "GET", "/queries")["queries"]
+    if as_json:
+        typer.echo(json.dumps(queries))
+        return
+    table = Table("query", "range", "slide", "cost", "matched", "answers", "late", "lag", box=None, pad_edge=False)
+    for q in queries:
+        numbers = (f"{q['cost_share']:.1%}", *(f"{q[n]:,}" for n in ("matched_rows", "answers", "late_rows")))
+        lag = "-" if q["lag_seconds"] is None else f"{q['lag_seconds']:,.1f} s"
+        table.add_row(q["name"], q["range"], q["slide"], *numbers, lag)
+    console().print(table)
+
+
+def ask(sql: SqlText, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Answer a query once, from what a running service keeps."""
+    found = call(url, "POST", "/ask", {"sql": given(sql)})
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    table = Table(*(c["name"] for c in found["columns"]), box=None, pad_edge=False)
+    for row in found["rows"]:
+        table.add_row(*(_cell(row[c["name"]]) for c in found["columns"]))
+    console().print(table)
+
+
+def given(sql: str) -> str:
+    """The text itself, or what a file holds."""
+    if sql == "-" or sql.endswith(".sql"):
+        return read_text(Path(sql))
+    return sql
+
+
+def console() -> Console:
+    """Where nobody looks at a terminal, a table is as wide as it needs to be."""
+    return Console() if sys.stdout.isatty() else Console(width=250)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return " .. ".join(_cell(v) for v in value.values())
+    return "NULL" if value is None else str(value)

@@ -1,0 +1,196 @@
+"""`weft serve`: a run whose queries, answers and metrics are there over HTTP while it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from weft.cli.client import DEFAULT_PORT
+from weft.cli.progress import Progress
+from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
+from weft.cli.run import LOOK_SECONDS, show
+from weft.cli.stream import (
+    AsJson,
+    CheckpointFolder,
+    FilesABatch,
+    ForSeconds,
+    IdleTimeout,
+    Lateness,
+    LateOption,
+    LateSink,
+    MaxSkew,
+    Retain,
+    Schema,
+    Sink,
+    Source,
+    Trigger,
+    Watermark,
+)
+from weft.model import WeftError
+from weft.optimizer.serving import known_latency
+
+if TYPE_CHECKING:
+    from weft.service import Server
+    from weft.spark import Run
+    from weft.spark.times import Late
+
+BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+class MissingExtra(WeftError):
+    """Packages that only the service needs."""
+
+
+class BadToken(WeftError):
+    """A token that cannot be used."""
+
+
+def parse_bytes(text: str | int) -> int:
+    """
+    >>> parse_bytes("500"), parse_bytes("2 GB"), parse_bytes("1.5MiB")
+    (500, 2147483648, 1572864)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", str(text).lower())
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is not a number of bytes, such as 500MB or 20 GB")
+    return int(float(match[1]) * BYTES[match[2]])
+
+
+def serve(
+    file: QueryFile,
+    source: Source,
+    sink: Sink,
+    checkpoint: CheckpointFolder,
+    event_time: EventTime = "ts",
+    watermark: Watermark = "10 seconds",
+    schema: Schema = None,
+    files_a_batch: FilesABatch = None,
+    trigger: Trigger = "1 second",
+    late: LateOption = "drop",
+    lateness: Lateness = None,
+    late_sink: LateSink = None,
+    retain: Retain = None,
+    max_skew: MaxSkew = None,
+    idle_timeout: IdleTimeout = None,
+    strategy: Strategy = "tri_weave",
+    technique: Technique = "auto",
+    latency: LatencyOption = "batch",
+    host: Annotated[str, typer.Option(help="Where to listen; others than this machine need a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = DEFAULT_PORT,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="F", help="A file with the token that requests must bear; else WEFT_TOKEN.")
+    ] = None,
+    max_queries: Annotated[int, typer.Option(min=1, metavar="N", help="Queries that the job may have.")] = 1000,
+    max_state: Annotated[
+        int | None,
+        typer.Option(parser=parse_bytes, metavar="BYTES", help="State, such as 20GB, from which none may join."),
+    ] = None,
+    keep: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Rows of each query's answers that are kept to be shown.")
+    ] = 1000,
+    as_json: AsJson = False,
+    seconds: ForSeconds = None,
+) -> None:
+    """Answer the queries over a stream, and serve them over HTTP, until stopped by Ctrl-C or SIGTERM."""
+    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
+        raise MissingExtra("weft serve needs FastAPI and uvicorn; install them with: pip install 'weft[serve]'")
+    from weft.service import AnswerBuffer, Limits, Server, Service, check_host, make_app, open_socket
+
+    token = read_token(token_file)
+    check_host(host, token)
+    workload = read_queries(file, event_time)
+    limits = Limits(queries=max_queries, state_bytes=max_state)
+    limits.check_queries(0, len(workload))
+    with open_socket(host, port) as bound:
+        from weft.spark import local_session, open_source, weave
+
+        stream = open_source(local_session(), source, schema=schema, files_a_batch=files_a_batch)
+        job = weave(
+            stream,
+            workload,
+            event_time=event_time,
+            watermark=watermark,
+            late=cast("Late", late),
+            lateness=lateness,
+            retain=retain,
+            max_skew=max_skew,
+            idle_timeout=idle_timeout,
+            strategy=strategy,
+            technique=technique,
+            latency=known_latency(latency),
+        )
+        answers = AnswerBuffer(keep)
+        with stopped_by_signals() as stopped:
+            started = job.start(sink=sink, checkpoint=checkpoint, trigger=trigger, late_sink=late_sink, tap=answers)
+            server = Server(make_app(Service(started, answers, limits), token), bound, answers)
+            server.start()
+            typer.echo(json.dumps({"url": server.url}) if as_json else f"weft serves {server.url}", err=not as_json)
+            with Progress(as_json=as_json) as progress:
+                watch(started, server, progress, stopped, seconds)
+
+
+def read_token(file: Path | None) -> str | None:
+    """From the file, else from the environment: on the command line everybody on the machine could read it."""
+    if file is None:
+        found = os.environ.get("WEFT_TOKEN")
+        where = "WEFT_TOKEN"
+    else:
+        where = str(file)
+        try:
+            found = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not UTF-8"
+            raise BadToken(f"{file}: {reason}; name a file with the token in it") from None
+    if found is None:
+        return None
+    if not re.fullmatch(r"[!-~]+", found.strip()):
+        raise BadToken(f"{where} holds no token; a token is one word of letters, digits and signs, without spaces")
+    return found.strip()
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM and Ctrl-C set, instead of ending the process in the middle of a batch."""
+    stopped = threading.Event()
+
+    def stop(number: int, frame: Any) -> None:
+        stopped.set()
+
+    # Spark's own handler of SIGINT, which cancels the batch that runs, is put back in the end.
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def watch(
+    run: Run, server: Server, progress: Progress, stopped: threading.Event, seconds: float | None
+) -> None:
+    """Until somebody stops it. A stream that failed is still served, so that whoever looks finds the reason."""
+    end = None if seconds is None else time.monotonic() + seconds
+    said = False
+    while not stopped.wait(LOOK_SECONDS) and (end is None or time.monotonic() < end) and server.running:
+        show(run, progress)
+        if not said and not run.active:
+            said = True
+            typer.echo(f"The stream has stopped, see {server.url}/health/ready", err=True)
+    try:
+        if run.active:
+            run.stop()
+        run.wait(0)  # an error of the stream is raised here
+    finally:
+        server.stop()
+        show(run, progress)

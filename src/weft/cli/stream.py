@@ -1,0 +1,54 @@
+"""The options of every command that runs a stream."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_seconds(text: str | float) -> float:
+    """A length of wall-clock time. An option's default, a number already, comes through here as well.
+
+    >>> parse_seconds("30s"), parse_seconds("1.5 m"), parse_seconds("20")
+    (30.0, 90.0, 20.0)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)?\s*", str(text))
+    if match is None or float(match[1]) == 0:
+        raise typer.BadParameter(f"{text!r} is not a length of time, such as 30s, 5m or 1h")
+    return float(match[1]) * UNITS[match[2] or "s"]
+
+
+Source = Annotated[
+    str, typer.Option(metavar="SRC", help="parquet:DIR, json:DIR, csv:DIR, orc:DIR, or rate:ROWS_A_SECOND.")
+]
+Sink = Annotated[str, typer.Option(metavar="SINK", help="parquet:DIR, console or noop.")]
+CheckpointFolder = Annotated[Path, typer.Option(metavar="DIR", help="Where state and batch records are kept.")]
+Watermark = Annotated[str, typer.Option(metavar="INTERVAL", help="How late a row may be.")]
+Schema = Annotated[str | None, typer.Option(metavar="DDL", help="Columns of the files, if not in them.")]
+FilesABatch = Annotated[int | None, typer.Option(metavar="N", help="Files that one batch reads at most.")]
+Trigger = Annotated[str, typer.Option(metavar="INTERVAL", help="Between the starts of two batches.")]
+LateOption = Annotated[
+    str, typer.Option(metavar="drop|update|side", help="Rows that are later: dropped, put in, or written aside.")
+]
+Lateness = Annotated[
+    str | None, typer.Option(metavar="INTERVAL", help="With --late update: how long answers are sent again.")
+]
+LateSink = Annotated[str | None, typer.Option(metavar="SINK", help="With --late side: parquet:DIR for those rows.")]
+Retain = Annotated[
+    str | None, typer.Option(metavar="INTERVAL", help="Keep the slices of windows that ended so long ago.")
+]
+MaxSkew = Annotated[
+    str | None, typer.Option(metavar="INTERVAL", help="Rows further ahead of the clock do not move the watermark.")
+]
+IdleTimeout = Annotated[
+    str | None, typer.Option(metavar="INTERVAL", help="Without rows for so long, the watermark follows the clock.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print progress as JSON, an object a line.")]
+ForSeconds = Annotated[
+    float | None, typer.Option("--for", parser=parse_seconds, metavar="TIME", help="Stop after, such as 30s.")
+]

@@ -1,0 +1,133 @@
+"""The newest answers of each query, in memory: what the service shows beside whatever the sink writes.
+
+A reader of live answers has no queue of its own but a place in this buffer, so that a slow one costs nothing: when what
+it would read next is gone, it is told so.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+from typing import Any
+
+import pyarrow as pa
+
+from weft.service.values import rows_of, to_bytes
+
+Place = tuple[int, int]
+"""A batch, and a number in it: the order of all answers. It stays the same across restarts."""
+
+BEFORE_ALL: Place = (-1, 0)
+
+
+@dataclass(frozen=True)
+class Portion:
+    """What one batch answered to one query; `table` holds the first of `count` rows."""
+
+    query: str
+    place: Place
+    table: pa.Table
+    count: int
+
+    @property
+    def batch(self) -> int:
+        return self.place[0]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"query": self.query, "batch": self.batch, "count": self.count, "rows": rows_of(self.table)}
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """One line, made once for all who read it."""
+        return to_bytes(self.as_json())
+
+
+class AnswerBuffer:
+    """A tap that keeps up to `rows` rows of each query, whole batches at a time, and wakes those who wait for more."""
+
+    def __init__(self, rows: int = 1000) -> None:
+        self.rows = rows
+        self._lock = threading.Lock()
+        self._kept: dict[str, deque[Portion]] = {}
+        self._gone: dict[str, Place] = {}
+        self._newest: Place = BEFORE_ALL
+        self._wakers: dict[object, Callable[[], object]] = {}
+        self._left: set[str] = set()
+        self.present: Callable[[], Collection[str]] | None = None
+        """Who is in the job; what others answered goes with the second batch without them."""
+        self.closed = False
+
+    def take(self, batch: int, answers: Mapping[str, pa.Table], counts: Mapping[str, int]) -> None:
+        with self._lock:
+            for number, name in enumerate(sorted(answers)):
+                self._keep(Portion(name, (batch, number), answers[name], counts[name]))
+            self._forget_who_left()
+        self._wake()
+
+    def close(self) -> None:
+        """No more answers will come."""
+        self.closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        with self._lock:
+            wakers = list(self._wakers.values())
+        for wake in wakers:
+            wake()
+
+    def _forget_who_left(self) -> None:
+        if self.present is not None:
+            left = self._kept.keys() - set(self.present())
+            for name in left & self._left:
+                del self._kept[name]
+                self._gone.pop(name, None)
+            self._left = left
+
+    def _keep(self, portion: Portion) -> None:
+        if portion.place <= self._newest:
+            return
+        self._newest = portion.place
+        kept = self._kept.setdefault(portion.query, deque())
+        kept.append(portion)
+        while len(kept) > 1 and sum(p.table.num_rows for p in kept) > self.rows:
+            self._gone[portion.query] = kept.popleft().place
+
+    @property
+    def newest(self) -> Place:
+        with self._lock:
+            return self._newest
+
+    def after(self, place: Place, query: str | None = None) -> list[Portion]:
+        """What is kept after a place, in order; of one query or of all."""
+        with self._lock:
+            found: list[Portion] = []
+            for kept in self._of(self._kept, query):
+                found.extend(takewhile(lambda p: p.place > place, reversed(kept)))
+        return sorted(found, key=lambda p: p.place)
+
+    def gone(self, query: str | None = None) -> Place:
+        """The newest answers that are kept no longer."""
+        with self._lock:
+            return max(self._of(self._gone, query), default=BEFORE_ALL)
+
+    @staticmethod
+    def _of(what: Mapping[str, Any], query: str | None) -> Iterable[Any]:
+        return what.values() if query is None else [what[query]] if query in what else []
+
+    def watch(self, who: object, wake: Callable[[], object]) -> None:
+        """Call `wake` after every batch, in the thread of the batch: it must not wait."""
+        with self._lock:
+            self._wakers[who] = wake
+
+    def unwatch(self, who: object) -> None:
+        with self._lock:
+            self._wakers.pop(who, None)
+
+    @property
+    def watchers(self) -> int:
+        with self._lock:
+            return len(self._wakers)

@@ -1,0 +1,208 @@
+"""The routes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, Header, Path, Query, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+
+import weft
+from weft.plan import explain, to_html, to_json
+from weft.service import shapes
+from weft.service.guard import Guard
+from weft.service.jobs import Service
+from weft.service.live import LiveAnswers, place_of
+from weft.service.problems import Problem, described, handle_problems, respond
+from weft.service.prometheus import CONTENT_TYPE, exposition
+from weft.service.values import columns_of, rows_of
+from weft.spark.pipeline import BatchMetrics
+from weft.spark.run import iso
+
+Name = Annotated[str, Path(description="The name of a query.")]
+LastEvent = Annotated[
+    str | None, Header(alias="Last-Event-ID", description="The last event that arrived: what came after it is sent.")
+]
+After = Annotated[
+    int | None, Query(ge=-1, le=2**53, description="Also what is kept of batches after this one; -1: all that is.")
+]
+Seconds = Annotated[float | None, Query(gt=0, le=86_400, description="End after so long; none: go on until told so.")]
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events as they come."}
+}
+
+
+def make_app(service: Service, token: str | None = None) -> FastAPI:
+    """The service as an ASGI application."""
+    app = FastAPI(
+        title="weft",
+        summary="Windowed aggregate queries over one stream, woven into one Spark job.",
+        version=weft.__version__,
+        docs_url=None,
+        redoc_url=None,
+        responses=described(400, 401, 403, 408, 413, 422),
+    )
+    handle_problems(app)
+    _health(app, service)
+    _answers(app, service)
+    _queries(app, service)
+    _job(app, service)
+    app.add_middleware(Guard, token=token, limits=service.limits)
+    return app
+
+
+def _health(app: FastAPI, service: Service) -> None:
+    @app.get("/health/live", tags=["health"])
+    def live() -> shapes.Health:
+        """The process answers."""
+        return shapes.Health(status="live")
+
+    @app.get("/health/ready", tags=["health"], response_model=shapes.Health, responses=described(503))
+    def ready() -> Response:
+        """The stream runs; if not, why."""
+        failed = service.failure()
+        if failed is None:
+            return JSONResponse({"status": "ready"})
+        way_out = "Mend that and start the service again with the same checkpoint."
+        return respond(Problem(status=503, what=failed, way_out=way_out))
+
+
+def _answers(app: FastAPI, service: Service) -> None:
+    """Before the queries' own routes: a name may have slashes in it."""
+
+    @app.get("/answers/live", tags=["answers"], response_class=Response, responses={**EVENTS, **described(429)})
+    async def live_of_all(after: After = None, last_event: LastEvent = None, seconds: Seconds = None) -> LiveAnswers:
+        """Answers of all queries as they come, as server-sent events."""
+        return LiveAnswers(service, None, _place(after, last_event), seconds)
+
+    @app.get(
+        "/queries/{name:path}/answers/live",
+        tags=["answers"],
+        response_class=Response,
+        responses={**EVENTS, **described(404, 429)},
+    )
+    async def live_of_one(
+        name: Name, after: After = None, last_event: LastEvent = None, seconds: Seconds = None
+    ) -> LiveAnswers:
+        """Answers of one query as they come, as server-sent events."""
+        if name not in service.run.queries():
+            raise service.unknown(name)
+        return LiveAnswers(service, name, _place(after, last_event), seconds)
+
+    @app.get("/queries/{name:path}/answers", tags=["answers"], responses=described(404))
+    def answers(
+        name: Name,
+        limit: Annotated[int, Query(ge=1, le=100_000, description="Rows at most.")] = 100,
+        after: After = None,
+    ) -> shapes.Answers:
+        """The newest answers that are kept in memory, of batches after one that is named."""
+        if name not in service.run.queries():
+            raise service.unknown(name)
+        return _newest(service, name, limit, -1 if after is None else after)
+
+
+def _newest(service: Service, name: str, limit: int, after: int) -> shapes.Answers:
+    kept = [p for p in service.answers.after((-1, 0), name) if p.batch > after]
+    batches: list[shapes.Portion] = []
+    left = limit
+    for portion in reversed(kept):
+        rows = rows_of(portion.table.slice(0, left))
+        batches.insert(0, shapes.Portion(query=name, batch=portion.batch, count=portion.count, rows=rows))
+        left -= len(rows)
+        if left <= 0:
+            break
+    columns = [shapes.Column(**c) for c in columns_of(kept[-1].table.schema)] if kept else []
+    gone = service.answers.gone(name)[0]
+    return shapes.Answers(query=name, columns=columns, batches=batches, forgotten=None if gone < 0 else gone)
+
+
+def _place(after: int | None, last_event: str | None) -> tuple[int, int] | None:
+    if last_event is not None:
+        return place_of(last_event)
+    return None if after is None else (after, 2**31)
+
+
+def _queries(app: FastAPI, service: Service) -> None:
+    @app.get("/queries", tags=["queries"])
+    def all_queries() -> shapes.Queries:
+        """Every query of the job, with what it matched, answered and costs."""
+        return shapes.Queries(queries=[shapes.Query(**query) for query in service.queries()])
+
+    @app.post("/queries", tags=["queries"], status_code=201, responses=described(409, 503))
+    def add(adding: shapes.Adding) -> shapes.Added:
+        """Queries join with the next batch."""
+        return shapes.Added(added=service.add(adding.sql, adding.since, adding.for_))
+
+    @app.get("/queries/{name:path}", tags=["queries"], responses=described(404))
+    def one_query(name: Name) -> shapes.Query:
+        return shapes.Query(**service.query(name))
+
+    @app.put("/queries/{name:path}", tags=["queries"], responses=described(404, 409, 503))
+    def replace(name: Name, query: shapes.Sql) -> shapes.Query:
+        """Another query takes the name from the next batch on; its answers must have the same columns."""
+        service.replace(name, query.sql)
+        return shapes.Query(**service.query(name))
+
+    @app.delete("/queries/{name:path}", tags=["queries"], status_code=204, responses=described(404, 409, 503))
+    def drop(name: Name) -> None:
+        """A query leaves with the next batch; what it answered stays in the sink."""
+        service.drop(name)
+
+    @app.post("/ask", tags=["queries"], responses=described(409, 503))
+    def ask(query: shapes.Sql) -> shapes.Table:
+        """Answer a query once, from what is kept now."""
+        table = service.ask(query.sql)
+        return shapes.Table(columns=[shapes.Column(**c) for c in columns_of(table.schema)], rows=rows_of(table))
+
+
+def _job(app: FastAPI, service: Service) -> None:
+    run = service.run
+
+    @app.get(
+        "/plan",
+        tags=["job"],
+        responses={200: {"content": {"application/json": {}, "text/plain": {}, "text/html": {}}}},
+        response_class=JSONResponse,
+    )
+    def plan(format: Literal["json", "text", "html"] = "json") -> Response:
+        """Which queries share a tree, what that costs, and why no more is shared."""
+        if format == "json":
+            return JSONResponse(to_json(run.plan()))
+        return PlainTextResponse(explain(run.plan())) if format == "text" else HTMLResponse(to_html(run.plan()))
+
+    @app.get("/status", tags=["job"])
+    def status() -> shapes.Status:
+        """Where the job stands."""
+        failed, trees = service.failure(), [shapes.TreeState(**tree) for tree in run.trees()]
+        found = {name: value for name, value in run.metrics().items() if name in shapes.Status.model_fields}
+        kept = sum(tree.state_bytes for tree in trees)
+        return shapes.Status(
+            **{**found, "running": failed is None, "failure": failed, "state_bytes": kept, "tree_states": trees}
+        )
+
+    @app.get("/changes", tags=["job"])
+    def changes() -> shapes.Changes:
+        """Every change of the plan, with its reason and what it cost before and after."""
+        return shapes.Changes(changes=[shapes.Change(**change) for change in run.changes()])
+
+    @app.get("/batches", tags=["job"])
+    def batches(limit: Annotated[int, Query(ge=1, le=1000, description="Batches at most.")] = 100) -> shapes.Batches:
+        """The latest batches, and where their time went."""
+        return shapes.Batches(batches=[_batch(metrics) for metrics in run.batches()[-limit:]])
+
+    @app.get(
+        "/metrics",
+        tags=["job"],
+        response_class=Response,
+        responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    )
+    def prometheus() -> Response:
+        """Metrics for Prometheus."""
+        return Response(exposition(service), media_type=CONTENT_TYPE)
+
+
+def _batch(metrics: BatchMetrics) -> shapes.Batch:
+    found = asdict(metrics)
+    del found["trees"]
+    return shapes.Batch(**{**found, "watermark": iso(metrics.watermark), "latest": iso(metrics.latest)})

@@ -1,0 +1,143 @@
+"""What a service does with its run: every change of it goes through here, one at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from http import HTTPStatus
+from typing import Any
+
+import pyarrow as pa
+
+from weft.model import ACQ, WeftError
+from weft.plan import Plan, query_costs, text
+from weft.service.answers import AnswerBuffer
+from weft.service.limits import Limits
+from weft.service.problems import Unserved
+from weft.spark import Run
+from weft.spark.live import CannotChange, Since
+from weft.spark.run import RunFailed
+from weft.sql import parse
+
+
+class Service:
+    def __init__(self, run: Run, answers: AnswerBuffer, limits: Limits) -> None:
+        self.run = run
+        self.answers = answers
+        self.limits = limits
+        self._changing = threading.Lock()
+        answers.present = run.queries
+
+    def failure(self) -> str | None:
+        """Why the stream no longer runs; None: it does."""
+        if self.run.active:
+            return None
+        try:
+            self.run.wait(0)
+        except RunFailed as error:
+            return str(error)
+        return "the stream has ended"
+
+    def queries(self) -> list[dict[str, Any]]:
+        plan, metrics = self.run.plan(), self.run.metrics()
+        costs = query_costs(plan)
+        return [self._query(acq, plan, float(costs[acq.name]), metrics) for acq in plan.workload]
+
+    def query(self, name: str) -> dict[str, Any]:
+        plan = self.run.plan()
+        if name not in plan.workload.by_name:
+            raise self.unknown(name)
+        cost = float(query_costs(plan)[name])
+        return self._query(plan.workload.by_name[name], plan, cost, self.run.metrics())
+
+    def _query(self, acq: ACQ, plan: Plan, cost: float, metrics: dict[str, Any]) -> dict[str, Any]:
+        since, until, joined = None, None, True
+        try:
+            until = self.run.until(acq.name)
+            since = self.run.since(acq.name)
+        except CannotChange:  # no batch has taken it up yet, or it has just left
+            joined = False
+        return {
+            "name": acq.name,
+            "sql": acq.text,
+            "range": text.duration(acq.window.length),
+            "slide": text.duration(acq.window.slide),
+            "keys": list(acq.keys),
+            "where": acq.where,
+            "joined": joined,
+            "since": since,
+            "until": until,
+            "tree": next(number for number, tree in enumerate(plan.trees, 1) if acq.name in tree.queries),
+            "cost": cost,
+            "cost_share": cost / float(plan.cost) if plan.cost else 0.0,
+            "matched_rows": metrics["matched_by_query"].get(acq.name, 0),
+            "answers": metrics["answers_by_query"].get(acq.name, 0),
+            "late_rows": metrics["late_by_query"].get(acq.name, 0),
+            "lag_seconds": lag(acq, self.run.watermark),
+        }
+
+    def add(self, sql: str, since: Since, for_: str | None) -> list[str]:
+        self._require_running()
+        with self._changing:
+            wanted = self._parsed(sql)
+            self.limits.check_queries(len(self.run.queries()), len(wanted))
+            self.limits.check_state(self.state_bytes())
+            # A text that ends with .sql would be the name of a file here: one that ends with ; is none.
+            return self.run.add(f"{sql};", since=since, for_=for_)
+
+    def replace(self, name: str, sql: str) -> None:
+        self._require_running()
+        with self._changing:
+            self._require(name)
+            self._parsed(sql)
+            self.limits.check_state(self.state_bytes())
+            self.run.replace(name, sql)
+
+    def drop(self, name: str) -> None:
+        self._require_running()
+        with self._changing:
+            self._require(name)
+            self.run.drop(name)
+
+    def ask(self, sql: str) -> pa.Table:
+        self._require_running()
+        return self.run.ask(sql)
+
+    def state_bytes(self) -> int:
+        return sum(tree["state_bytes"] for tree in self.run.trees())
+
+    def unknown(self, name: str) -> WeftError:
+        there = self.run.queries()
+        shown = ", ".join(there[:10]) + (f" and {len(there) - 10} more" if len(there) > 10 else "")
+        return Unserved(HTTPStatus.NOT_FOUND, f"there is no query {name}", f"There are {shown}.")
+
+    def _require(self, name: str) -> None:
+        if name not in self.run.queries():
+            raise self.unknown(name)
+
+    def _require_running(self) -> None:
+        failed = self.failure()
+        if failed is not None:
+            way_out = "Mend that and start the service again with the same checkpoint: nothing is lost."
+            raise Unserved(HTTPStatus.SERVICE_UNAVAILABLE, failed, way_out)
+
+    def _parsed(self, sql: str) -> list[ACQ]:
+        try:
+            found = list(parse(sql, event_time=self.run.job.weaver.event_time))
+        except RecursionError:
+            raise Unserved(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "this is nested too deeply to be read", "Nest it less."
+            ) from None
+        if not found:
+            raise Unserved(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "there is no query in this", "Send at least one SELECT with a window."
+            )
+        return found
+
+
+def lag(acq: ACQ, watermark: int | None) -> float | None:
+    """Seconds since the end of the newest window that is answered; None: none can be yet."""
+    if watermark is None:
+        return None
+    end = acq.window.end(acq.window.last_ended(watermark))
+    return max(0.0, time.time() - end / 1e6)

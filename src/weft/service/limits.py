@@ -1,0 +1,38 @@
+"""What a service takes on at most; what is more is refused with the way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.model import WeftError
+
+
+class LimitReached(WeftError):
+    """One more would be too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    queries: int = 1000
+    state_bytes: int | None = None
+    """Of the checkpoint; None: as much as there is room for."""
+    body_bytes: int = 1 << 20
+    """Of a request."""
+    streams: int = 100
+    """Readers of live answers at a time."""
+    read_seconds: float = 30.0
+    """How long a request's body may take to arrive, and how long a reader of live answers may read nothing."""
+
+    def check_queries(self, present: int, more: int) -> None:
+        if present + more > self.queries:
+            raise LimitReached(
+                f"{present} queries are in the job, and {more} more would be more than the {self.queries} that it may "
+                "have; drop some, or start the service with a larger --max-queries"
+            )
+
+    def check_state(self, kept: int) -> None:
+        if self.state_bytes is not None and kept >= self.state_bytes:
+            raise LimitReached(
+                f"the state holds {kept} bytes, and {self.state_bytes} are allowed before queries are refused; drop "
+                "queries with long windows, or start the service with a larger --max-state"
+            )

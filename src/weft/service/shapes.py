@@ -1,0 +1,148 @@
+"""The JSON of requests and responses: what the OpenAPI description is made of."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Adding(BaseModel):
+    """Queries that are to join the job."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sql: str = Field(description="One or more statements, separated by `;`; CREATE VIEW name AS names a query.")
+    since: Literal["now", "state"] = Field(
+        default="now",
+        description="The first window: the first that begins after every row so far, or the first that is kept whole.",
+    )
+    for_: str | None = Field(default=None, alias="for", description="How long it lives in event time, as `8 hours`.")
+
+
+class Sql(BaseModel):
+    """One query."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sql: str
+
+
+class Added(BaseModel):
+    added: list[str] = Field(description="The names of the queries that join with the next batch.")
+
+
+class Query(BaseModel):
+    name: str
+    sql: str
+    range: str
+    slide: str
+    keys: list[str]
+    where: str | None
+    joined: bool = Field(description="Whether a batch has taken it up.")
+    since: str | None = Field(description="The begin of its first window; null: it was there from the start.")
+    until: str | None = Field(description="The end of its life in event time; null: it stays.")
+    tree: int = Field(description="Its tree, as the plan counts them.")
+    cost: float = Field(description="Its part of the plan's cost, in operations a second.")
+    cost_share: float
+    matched_rows: int
+    answers: int
+    late_rows: int
+    lag_seconds: float | None = Field(description="From the end of its newest answered window to the clock.")
+
+
+class Queries(BaseModel):
+    queries: list[Query]
+
+
+class Column(BaseModel):
+    name: str
+    type: str
+
+
+class Portion(BaseModel):
+    query: str
+    batch: int
+    count: int = Field(description="Rows that the batch answered; those that are not here are where the sink writes.")
+    rows: list[dict[str, Any]]
+
+
+class Answers(BaseModel):
+    query: str
+    columns: list[Column] = Field(description="Empty until there are answers.")
+    batches: list[Portion] = Field(description="Oldest first.")
+    forgotten: int | None = Field(description="The newest batch whose answers are kept no longer.")
+
+
+class Table(BaseModel):
+    columns: list[Column]
+    rows: list[dict[str, Any]]
+
+
+class Change(BaseModel):
+    batch: int = Field(description="The first batch that runs by the plan.")
+    reason: str
+    cost_before: float | None
+    cost_after: float | None
+    queries: int
+    trees: int
+    older_trees: int
+
+
+class Changes(BaseModel):
+    changes: list[Change]
+
+
+class Batch(BaseModel):
+    batch: int
+    rows: int
+    partials: int
+    answers: int
+    late: int
+    state_bytes: int = Field(description="Bytes of state that it wrote.")
+    record_bytes: int
+    watermark: str | None
+    latest: str | None
+    seconds: float
+    phases: dict[str, float]
+    worker_memory: int
+
+
+class Batches(BaseModel):
+    batches: list[Batch] = Field(description="Oldest first.")
+
+
+class TreeState(BaseModel):
+    tree: int
+    queries: list[str]
+    slices: int | None
+    partials: int | None
+    state_bytes: int
+
+
+class Status(BaseModel):
+    """Counters from the start of the job, rates over its latest batches."""
+
+    running: bool
+    failure: str | None
+    batch: int | None
+    rows: int
+    rows_per_second: float
+    watermark: str | None
+    lag_seconds: float | None
+    answers: int
+    answers_per_second: float
+    late: int
+    late_by_query: dict[str, int]
+    answers_by_query: dict[str, int]
+    matched_by_query: dict[str, int]
+    state_bytes: int
+    queries: int
+    trees: int
+    plan_changes: int
+    seconds_by_phase: dict[str, float]
+    tree_states: list[TreeState]
+
+
+class Health(BaseModel):
+    status: Literal["live", "ready"]
