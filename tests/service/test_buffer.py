@@ -77,12 +77,14 @@ class Reader:
             answers = buffer
             limits: Limits
             run: Any
+            closed = False
 
             @staticmethod
             def failure() -> None:
                 return None
 
         Job.limits = Limits(**limits)
+        self.job = Job
         self.ready = asyncio.Event()
         self.sent: list[bytes] = []
         self.statuses: list[int] = []
@@ -123,7 +125,8 @@ def test_a_reader_who_comes_back_gets_what_it_missed_and_no_more() -> None:
         reader.ready.set()
         task = asyncio.create_task(reader.run())
         await until(lambda: len(reader.events()) == 2)
-        reader.response._answers.close()
+        reader.job.closed = True
+        reader.response._answers.wake()
         await task
         return reader.events()
 

@@ -41,8 +41,7 @@ from weft.model import WeftError
 from weft.optimizer.serving import known_latency
 
 if TYPE_CHECKING:
-    from weft.service import Server
-    from weft.spark import Run
+    from weft.service import Server, Service
     from weft.spark.times import Late
 
 BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -133,11 +132,12 @@ def serve(
         answers = AnswerBuffer(keep)
         with stopped_by_signals() as stopped:
             started = job.start(sink=sink, checkpoint=checkpoint, trigger=trigger, late_sink=late_sink, tap=answers)
-            server = Server(make_app(Service(started, answers, limits), token), bound, answers)
+            service = Service(started, answers, limits)
+            server = Server(make_app(service, token), bound)
             server.start()
             typer.echo(json.dumps({"url": server.url}) if as_json else f"weft serves {server.url}", err=not as_json)
             with Progress(as_json=as_json) as progress:
-                watch(started, server, progress, stopped, seconds)
+                watch(service, server, progress, stopped, seconds)
 
 
 def read_token(file: Path | None) -> str | None:
@@ -177,11 +177,11 @@ def stopped_by_signals() -> Iterator[threading.Event]:
 
 
 def watch(
-    run: Run, server: Server, progress: Progress, stopped: threading.Event, seconds: float | None
+    service: Service, server: Server, progress: Progress, stopped: threading.Event, seconds: float | None
 ) -> None:
     """Until somebody stops it. A stream that failed is still served, so that whoever looks finds the reason."""
     end = None if seconds is None else time.monotonic() + seconds
-    said = False
+    said, run = False, service.run
     while not stopped.wait(LOOK_SECONDS) and (end is None or time.monotonic() < end) and server.running:
         show(run, progress)
         if not said and not run.active:
@@ -192,5 +192,6 @@ def watch(
             run.stop()
         run.wait(0)  # an error of the stream is raised here
     finally:
+        service.close()
         server.stop()
         show(run, progress)

@@ -59,21 +59,16 @@ class AnswerBuffer:
         self._left: set[str] = set()
         self.present: Callable[[], Collection[str]] | None = None
         """Who is in the job; what others answered goes with the second batch without them."""
-        self.closed = False
 
     def take(self, batch: int, answers: Mapping[str, pa.Table], counts: Mapping[str, int]) -> None:
         with self._lock:
             for number, name in enumerate(sorted(answers)):
                 self._keep(Portion(name, (batch, number), answers[name], counts[name]))
             self._forget_who_left()
-        self._wake()
+        self.wake()
 
-    def close(self) -> None:
-        """No more answers will come."""
-        self.closed = True
-        self._wake()
-
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Everybody who waits looks again."""
         with self._lock:
             wakers = list(self._wakers.values())
         for wake in wakers:

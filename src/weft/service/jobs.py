@@ -25,8 +25,14 @@ class Service:
         self.run = run
         self.answers = answers
         self.limits = limits
+        self.closed = False
         self._changing = threading.Lock()
         answers.present = run.queries
+
+    def close(self) -> None:
+        """The service is about to stop: readers of live answers are told so."""
+        self.closed = True
+        self.answers.wake()
 
     def failure(self) -> str | None:
         """Why the stream no longer runs; None: it does."""
@@ -123,16 +129,11 @@ class Service:
 
     def _parsed(self, sql: str) -> list[ACQ]:
         try:
-            found = list(parse(sql, event_time=self.run.job.weaver.event_time))
+            return list(parse(sql, event_time=self.run.job.weaver.event_time))
         except RecursionError:
             raise Unserved(
                 HTTPStatus.UNPROCESSABLE_ENTITY, "this is nested too deeply to be read", "Nest it less."
             ) from None
-        if not found:
-            raise Unserved(
-                HTTPStatus.UNPROCESSABLE_ENTITY, "there is no query in this", "Send at least one SELECT with a window."
-            )
-        return found
 
 
 def lag(acq: ACQ, watermark: int | None) -> float | None:

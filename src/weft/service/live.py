@@ -116,7 +116,7 @@ class LiveAnswers(Response):
                 yield b": still here\n\n"
 
     def _end(self) -> bytes | None:
-        if self._answers.closed:
+        if self._service.closed:
             return _event("end", "the service stops", "Connect again when it is back.")
         failed = self._service.failure()
         if failed is not None:

@@ -12,7 +12,6 @@ import uvicorn
 from fastapi import FastAPI
 
 from weft.model import WeftError
-from weft.service.answers import AnswerBuffer
 
 STOP_SECONDS = 10
 """How long readers have to finish when the service stops."""
@@ -49,9 +48,8 @@ class _WithoutSignals(uvicorn.Server):
 class Server:
     """Serves from `start` to `stop`."""
 
-    def __init__(self, app: FastAPI, bound: socket.socket, answers: AnswerBuffer) -> None:
+    def __init__(self, app: FastAPI, bound: socket.socket) -> None:
         self.url = url_of(bound)
-        self._answers = answers
         self._bound = bound
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=STOP_SECONDS
@@ -69,8 +67,7 @@ class Server:
         return self._thread.is_alive()
 
     def stop(self) -> None:
-        """Tell the readers, let requests end, and wait for that."""
-        self._answers.close()
+        """Let requests end, and wait for that."""
         self._server.should_exit = True
         self._thread.join()
         self._bound.close()
