@@ -190,7 +190,7 @@ def watch(
     try:
         if run.active:
             run.stop()
-        run.wait(0)  # an error of the stream is raised here
+        run.wait(0.01)  # an error of the stream is raised here
     finally:
         service.close()
         server.stop()

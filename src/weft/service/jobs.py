@@ -39,7 +39,7 @@ class Service:
         if self.run.active:
             return None
         try:
-            self.run.wait(0)
+            self.run.wait(0.01)
         except RunFailed as error:
             return str(error)
         return "the stream has ended"
@@ -128,12 +128,7 @@ class Service:
             raise Unserved(HTTPStatus.SERVICE_UNAVAILABLE, failed, way_out)
 
     def _parsed(self, sql: str) -> list[ACQ]:
-        try:
-            return list(parse(sql, event_time=self.run.job.weaver.event_time))
-        except RecursionError:
-            raise Unserved(
-                HTTPStatus.UNPROCESSABLE_ENTITY, "this is nested too deeply to be read", "Nest it less."
-            ) from None
+        return list(parse(sql, event_time=self.run.job.weaver.event_time))
 
 
 def lag(acq: ACQ, watermark: int | None) -> float | None:
