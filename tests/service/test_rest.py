@@ -73,6 +73,7 @@ def test_a_query_is_refused_with_the_word_that_is_wrong(served: Served) -> None:
         ("POST", "/queries", {}, 422, "sql"),
         ("POST", "/queries", {"sql": MAXIMUM.format(name="by_key")}, 409, "by_key already"),
         ("POST", "/queries", {"sql": MAXIMUM.format(name="soon"), "for": "soon"}, 409, "8 hours"),
+        ("POST", "/queries", {"sql": MAXIMUM.format(name="soon"), "begin": "2026-01-01"}, 409, "source"),
         ("POST", "/queries", {"sql": "x" * 30_000}, 413, "20000 bytes"),
         ("PUT", "/queries/by_key", {"sql": MAXIMUM.format(name="by_key")}, 409, "same columns"),
         ("PUT", "/queries/nobody", {"sql": "SELECT 1"}, 404, "no query nobody"),
@@ -107,7 +108,7 @@ def test_no_more_queries_join_than_may(served: Served) -> None:
 def test_no_query_joins_a_state_that_is_full(served: Served) -> None:
     full = Service(served.run, served.answers, Limits(state_bytes=1))
     with pytest.raises(LimitReached, match="--max-state") as refusal:
-        full.add(MAXIMUM.format(name="large"), "now", None)
+        full.add(MAXIMUM.format(name="large"))
     assert problem_of(refusal.value).status == 409
 
 

@@ -24,8 +24,12 @@ SqlText = Annotated[
 def add(
     sql: SqlText,
     since: Annotated[
-        str, typer.Option(metavar="now|state", help="First window: the next that begins, or the first that is kept.")
+        str,
+        typer.Option(metavar="now|state|source", help="First window: the next that begins, one that is kept, or any."),
     ] = "now",
+    begin: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --since source: windows from '2026-01-01 00:00:00' on.")
+    ] = None,
     for_: Annotated[
         str | None, typer.Option("--for", metavar="INTERVAL", help="How long it lives in event time, as '8 hours'.")
     ] = None,
@@ -33,7 +37,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add queries to a running service; they join with the next batch."""
-    found = call(url, "POST", "/queries", {"sql": given(sql), "since": since, "for": for_})
+    found = call(url, "POST", "/queries", {"sql": given(sql), "since": since, "begin": begin, "for": for_})
     typer.echo(json.dumps(found) if as_json else f"added {', '.join(found['added'])}")
 
 

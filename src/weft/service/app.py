@@ -132,7 +132,7 @@ def _queries(app: FastAPI, service: Service) -> None:
     @app.post("/queries", tags=["queries"], status_code=201, responses=described(409, 503))
     def add(adding: shapes.Adding) -> shapes.Added:
         """Queries join with the next batch."""
-        return shapes.Added(added=service.add(adding.sql, adding.since, adding.for_))
+        return shapes.Added(added=service.add(adding.sql, adding.since, adding.begin, adding.for_))
 
     @app.get("/queries/{name:path}", tags=["queries"], responses=described(404))
     def one_query(name: Name) -> shapes.Query:

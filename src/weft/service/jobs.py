@@ -82,14 +82,16 @@ class Service:
             "lag_seconds": lag(acq, self.run.watermark),
         }
 
-    def add(self, sql: str, since: Since, for_: str | None) -> list[str]:
+    def add(
+        self, sql: str, since: Since = "now", begin: str | None = None, for_: str | None = None
+    ) -> list[str]:
         self._require_running()
         with self._changing:
             wanted = self._parsed(sql)
             self.limits.check_queries(len(self.run.queries()), len(wanted))
             self.limits.check_state(self.state_bytes())
             # A text that ends with .sql would be the name of a file here: one that ends with ; is none.
-            return self.run.add(f"{sql};", since=since, for_=for_)
+            return self.run.add(f"{sql};", since=since, begin=begin, for_=for_)
 
     def replace(self, name: str, sql: str) -> None:
         self._require_running()

@@ -13,9 +13,13 @@ class Adding(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     sql: str = Field(description="One or more statements, separated by `;`; CREATE VIEW name AS names a query.")
-    since: Literal["now", "state"] = Field(
+    since: Literal["now", "state", "source"] = Field(
         default="now",
-        description="The first window: the first that begins after every row so far, or the first that is kept whole.",
+        description="Its first window: the first that begins after every row so far; the first that is kept whole; "
+        "or as far back as the source goes, which is read again beside the job.",
+    )
+    begin: str | None = Field(
+        default=None, description="With since=source: windows from this time on, as `2026-01-01 00:00:00` (UTC)."
     )
     for_: str | None = Field(default=None, alias="for", description="How long it lives in event time, as `8 hours`.")
 
@@ -138,6 +142,7 @@ class Status(BaseModel):
     matched_by_query: dict[str, int]
     state_bytes: int
     queries: int
+    waiting: list[str] = Field(description="Queries that still read their past from the source.")
     trees: int
     plan_changes: int
     seconds_by_phase: dict[str, float]
