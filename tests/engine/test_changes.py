@@ -26,10 +26,13 @@ from weft.engine import FOREVER, FeedLayout, Layout, State, TreeLayout, advance,
 from weft.model import ACQ, Window, Workload
 from weft.optimizer.incremental import Curve
 from weft.plan import Plan
-from weft.spark.bind import Binding, NativeFeed
+from weft.spark.bind import Binding
 from weft.spark.checkpoint import Record, Segment
+from weft.spark.columns import PhysicalColumns
 from weft.spark.live import CannotChange, Live
+from weft.spark.signature import Signature
 from weft.spark.store import Store
+from weft.spark.tables import NativeFeed
 from weft.spark.times import Times
 from weft.spark.weaver import Weaver
 from weft.sql import parse
@@ -61,9 +64,9 @@ class Loom(Weaver):
             )
             for number, feed in enumerate(plan.feeds)
         )  # fmt: skip
-        native = tuple(NativeFeed(feed, {}, {}, (), None) for feed in feeds)
+        native = tuple(NativeFeed(feed, {}, {}, Signature(all_rows=True)) for feed in feeds)
         layout = self.times.keep(Layout(feeds, True, TIME))
-        return Binding(layout, native, "", {}, {}, {}, (("k",),))
+        return Binding(layout, native, "", PhysicalColumns(), (("k",),))
 
 
 def _bound(acq: ACQ) -> Any:

@@ -34,14 +34,16 @@ def texts(case: Case) -> list[str]:
     return [f"CREATE VIEW {name} AS {text}" for name, text in case.texts.items()]
 
 
-def bounded(spark: Any, case: Case) -> Job:
-    return weave(spark.createDataFrame(case.table), texts(case), event_time="ts")
+def bounded(spark: Any, case: Case, phantoms: str) -> Job:
+    return weave(spark.createDataFrame(case.table), texts(case), event_time="ts", phantoms=phantoms)
 
 
 @settings(ONE_SESSION, max_examples=6)
-@given(case=cases(max_queries=40, cql=True))
-def test_a_bounded_table_gives_the_rows_of_plain_spark_and_of_plain_loops(spark: Any, case: Case) -> None:
-    found = {name: frame.toArrow() for name, frame in bounded(spark, case).answers().items()}
+@given(case=cases(max_queries=40, cql=True), phantoms=sampled_from(["always", "auto"]))
+def test_a_bounded_table_gives_the_rows_of_plain_spark_and_of_plain_loops(
+    spark: Any, case: Case, phantoms: str
+) -> None:
+    found = {name: frame.toArrow() for name, frame in bounded(spark, case, phantoms).answers().items()}
     expected = spark_answers(spark, case.table, case.queries)
     for query in case.queries:
         oracle = case.naive(query)
@@ -64,23 +66,30 @@ def stream(spark: Any, folder: Path, case: Case) -> Any:
     return spark.readStream.schema(case.schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def start(spark: Any, folder: Path, case: Case, delay: int, technique: str = "auto") -> Run:
+def start(
+    spark: Any, folder: Path, case: Case, delay: int, technique: str = "auto", phantoms: str = "auto"
+) -> Run:
     rows, watermark = stream(spark, folder / "rows", case), f"{delay} microseconds"
-    job = weave(rows, texts(case), event_time="ts", watermark=watermark, technique=technique)
+    job = weave(rows, texts(case), event_time="ts", watermark=watermark, technique=technique, phantoms=phantoms)
     run = job.start(sink="memory", checkpoint=folder / "state", available_now=True)
     assert run.wait(600)
     return run
 
 
 @settings(ONE_SESSION, max_examples=6)
-@given(case=cases(max_queries=12), delay=DELAYS, technique=sampled_from(["auto", "daba", "slick_deque_non_inv"]))
+@given(
+    case=cases(max_queries=12),
+    delay=DELAYS,
+    technique=sampled_from(["auto", "daba", "slick_deque_non_inv"]),
+    phantoms=sampled_from(["always", "never"]),
+)
 def test_batches_with_late_rows_give_the_rows_and_the_drops_of_plain_loops(
-    spark: Any, case: Case, delay: int, technique: str
+    spark: Any, case: Case, delay: int, technique: str, phantoms: str
 ) -> None:
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_files(folder / "rows", case.tables)
-        run = start(spark, folder, case, delay, technique)
+        run = start(spark, folder, case, delay, technique, phantoms)
         before_drain = run.answers()
         late = run.metrics()["late_by_query"]
         run.drain()

@@ -27,22 +27,25 @@ class Kind:
 
     lifts: tuple[str, ...]
     algebra: Algebra
+    merges: tuple[str, ...] = ()
+    """How Spark makes one partial of several: an aggregate a column, over the columns `{0}`, `{1}`. None: it
+    cannot, and the component is made from rows for each grouping."""
 
 
 _VARIANCE = ("count({0})", "avg({0})", "var_pop({0})")
 
 KINDS: dict[str, Kind] = {
-    "rows": Kind(("count(1)",), FOLD | Algebra.INVERTIBLE),
-    "count": Kind(("count({0})",), FOLD | Algebra.INVERTIBLE),
-    "sum": Kind(("sum({0})",), FOLD | Algebra.INVERTIBLE),
-    "max": Kind(("max({0})",), CHOICE),
-    "min": Kind(("min({0})",), CHOICE),
+    "rows": Kind(("count(1)",), FOLD | Algebra.INVERTIBLE, ("sum({0})",)),
+    "count": Kind(("count({0})",), FOLD | Algebra.INVERTIBLE, ("sum({0})",)),
+    "sum": Kind(("sum({0})",), FOLD | Algebra.INVERTIBLE, ("sum({0})",)),
+    "max": Kind(("max({0})",), CHOICE, ("max({0})",)),
+    "min": Kind(("min({0})",), CHOICE, ("min({0})",)),
     # The ordering stands first, so that the selective family chooses by its first column.
-    "max_by": Kind(("max({1})", "max_by({0}, {1})"), CHOICE),
-    "min_by": Kind(("min({1})", "min_by({0}, {1})"), CHOICE),
-    "bit_and": Kind(("bit_and({0})",), FOLD),
-    "bit_or": Kind(("bit_or({0})",), FOLD),
-    "bit_xor": Kind(("bit_xor({0})",), FOLD),
+    "max_by": Kind(("max({1})", "max_by({0}, {1})"), CHOICE, ("max({0})", "max_by({1}, {0})")),
+    "min_by": Kind(("min({1})", "min_by({0}, {1})"), CHOICE, ("min({0})", "min_by({1}, {0})")),
+    "bit_and": Kind(("bit_and({0})",), FOLD, ("bit_and({0})",)),
+    "bit_or": Kind(("bit_or({0})",), FOLD, ("bit_or({0})",)),
+    "bit_xor": Kind(("bit_xor({0})",), FOLD, ("bit_xor({0})",)),
     # Central moments, not power sums: the squares of values far from zero would swallow their differences.
     "moments_2": Kind(_VARIANCE, FOLD),
     "moments_3": Kind((*_VARIANCE, "skewness({0})"), FOLD),
@@ -71,6 +74,10 @@ class Component:
     @property
     def lifts(self) -> tuple[str, ...]:
         return KINDS[self.kind].lifts
+
+    @property
+    def merges(self) -> tuple[str, ...]:
+        return KINDS[self.kind].merges
 
     @property
     def algebra(self) -> Algebra:

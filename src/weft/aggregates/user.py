@@ -49,6 +49,14 @@ class UserAggregate(Protocol):
 
 
 @runtime_checkable
+class Mergeable(Protocol):
+    """Spark too can combine its partials, in any order: groupings that have it may be rolled up from a finer one."""
+
+    merge: tuple[str, ...]
+    """Native Spark aggregates over the columns of partials, one a column; `{0}` stands for the first column."""
+
+
+@runtime_checkable
 class Invertible(Protocol):
     """Can also forget the oldest, exactly: `remove(combine(a, b), a) == b`."""
 
@@ -74,7 +82,8 @@ def register(name: str, definition: type[UserAggregate], *, arguments: int = 1, 
     if isinstance(definition, Invertible):
         algebra |= Algebra.INVERTIBLE
     USERS[name] = definition
-    KINDS[name] = Kind(tuple(definition.lift), algebra)
+    merges = tuple(definition.merge) if isinstance(definition, Mergeable) else ()
+    KINDS[name] = Kind(tuple(definition.lift), algebra, merges)
     AGGREGATES[name] = Aggregate(
         lambda call, types: (Component(name, tuple(guarded(call, a) for a in call.arguments)),),
         name,
@@ -95,6 +104,9 @@ def _check(name: str, definition: type[UserAggregate], arguments: int) -> None:
         raise wrong(f"`lift` must be a tuple of 1 to {WIDEST} Spark aggregates, such as ('sum({{0}})', 'count({{0}})')")
     if len(identity) != len(lift):
         raise wrong(f"`identity` must have a number for each of the {len(lift)} columns that `lift` makes")
+    merge = getattr(definition, "merge", lift)
+    if isinstance(merge, str) or len(merge) != len(lift):
+        raise wrong(f"`merge` must have a Spark aggregate for each of the {len(lift)} columns that `lift` makes")
     places = {int(place) for text in lift for place in re.findall(r"\{(\d+)\}", text)}
     if places and max(places) >= arguments:
         raise wrong(f"`lift` uses more arguments than {arguments}; say arguments={max(places) + 1}")

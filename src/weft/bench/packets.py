@@ -25,6 +25,9 @@ TRIPLES, GROUPS = 2117, 2837
 FLOW, INTERLEAVED = 30, 20
 """Packets a flow, and flows under way at the same time, in the mean."""
 
+VALUES = 1 << 14
+"""Of an attribute by itself: pairs of them are 270 million."""
+
 
 @dataclass(frozen=True, slots=True)
 class Packets:
@@ -107,3 +110,8 @@ def one_a_flow(rows: int, seed: int) -> Packets:
     """What `clustered` is without its clusters: a packet stands for a flow, and headers come equally often."""
     kinds = headers(seed)
     return Packets(kinds[np.random.default_rng(seed + 1).permutation(np.arange(rows) % len(kinds))])
+
+
+def independent(rows: int, seed: int) -> Packets:
+    """Each attribute by itself, any of its values at any time: two attributes have nearly a group a row."""
+    return Packets(np.random.default_rng(seed + 1).integers(0, VALUES, (rows, len(ATTRIBUTES))))

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from weft.bench.auto import AUTO
 from weft.bench.benchmark import Benchmark
 from weft.bench.figures.bench import FIGURE
+from weft.bench.filters import FILTERS
+from weft.bench.groupbys import GROUPBYS
 from weft.bench.live import LIVE
 from weft.bench.phantoms import PHANTOMS_BENCH
 from weft.bench.plan import PLAN
@@ -17,5 +19,9 @@ from weft.bench.state import STATE
 from weft.bench.techniques import TECHNIQUES_BENCH
 
 BENCHMARKS: Mapping[str, Benchmark] = {
-    b.name: b for b in (SPARK, STATE, FIGURE, AUTO, TECHNIQUES_BENCH, PLAN, PHANTOMS_BENCH, LIVE, SOAK, SCHEDULE)
+    b.name: b
+    for b in (
+        SPARK, STATE, FIGURE, AUTO, TECHNIQUES_BENCH, PLAN, PHANTOMS_BENCH, GROUPBYS, FILTERS, LIVE, SOAK,
+        SCHEDULE,
+    )  # fmt: skip
 }

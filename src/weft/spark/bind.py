@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,22 +24,15 @@ from weft.engine.project import CannotEvaluate, Typed, bind
 from weft.model import ACQ, Call, Edges, Expression, Window
 from weft.plan import Feed, Plan
 from weft.spark.analysis import Analysis, analysis
-from weft.spark.slice import feed_slicing, filter_bit, micros
+from weft.spark.columns import PhysicalColumns
+from weft.spark.phantoms import Phantoms
+from weft.spark.signature import Signature
+from weft.spark.slice import feed_slicing, micros
+from weft.spark.tables import NativeFeed
 from weft.sql import refuse
 
 if TYPE_CHECKING:
     from weft.spark.replay import Replayed
-
-
-@dataclass(frozen=True, slots=True)
-class NativeFeed:
-    """What Spark computes for a feed: the text of each physical column; `passes` drops rows that no query wants."""
-
-    layout: FeedLayout
-    keys: Mapping[str, str]
-    arguments: Mapping[str, str]
-    filters: tuple[str, ...]
-    passes: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +42,12 @@ class Binding:
     layout: Layout
     feeds: tuple[NativeFeed, ...]
     event_micros: str
-    key_types: Mapping[str, str]
-    argument_types: Mapping[str, str]
-    slots: Mapping[str, str]
-    """The aggregate that fills each partial column, over the argument columns."""
+    columns: PhysicalColumns
     groupings: tuple[tuple[str, ...], ...]
     """The key expressions of each grouping, by its number."""
     replayed: tuple[Replayed, ...] = ()
     """Partials of the past that the next batch takes in."""
+    phantoms: Phantoms = field(default_factory=Phantoms, compare=False)
 
     def with_layout(self, layout: Layout) -> Binding:
         feeds = tuple(replace(native, layout=feed) for native, feed in zip(self.feeds, layout.feeds, strict=True))
@@ -64,7 +55,11 @@ class Binding:
 
 
 def bind_plan(
-    plan: Plan, stream: DataFrame, event_time: str, groupings: Sequence[tuple[str, ...]] = ()
+    plan: Plan,
+    stream: DataFrame,
+    event_time: str,
+    groupings: Sequence[tuple[str, ...]] = (),
+    phantoms: Phantoms | None = None,
 ) -> Binding:
     """`groupings` keep the numbers that they have in this order; others get the next ones."""
     spark = stream.sparkSession
@@ -84,10 +79,9 @@ def bind_plan(
             layout,
             tuple(feeds),
             event_micros,
-            binder.key_types,
-            binder.argument_types,
-            binder.slots,
+            binder.columns,
             tuple(binder.groupings),
+            phantoms or Phantoms(),
         )
 
 
@@ -100,9 +94,7 @@ class _Binder:
         self._plan = plan
         self._analyse = analyse
         self._event_micros = event_micros
-        self.key_types: dict[str, str] = {}
-        self.argument_types: dict[str, str] = {}
-        self.slots: dict[str, str] = {}
+        self.columns = PhysicalColumns()
         self._schemas: dict[ACQ | str, StructType] = {}
         self._node_types: dict[ACQ | str, dict[str, pa.DataType]] = {}
         self.groupings = {keys: number for number, keys in enumerate(groupings)}
@@ -119,23 +111,20 @@ class _Binder:
         # Rows are counted in every feed: late rows are told by it, and so is the rate.
         kept = tuple(dict.fromkeys((Component("rows"), *components([c for q in queries for c in q.calls], types))))
         arguments = list(dict.fromkeys(a for c in kept for a in c.arguments))
-        argument_columns = self._place(arguments, self.argument_types, "a")
-        key_columns = self._place(list(feed.keys), self.key_types, "k")
+        argument_columns = self.columns.arguments(self._types(arguments))
+        key_columns = self.columns.keys(self._types(feed.keys))
         key_types = self._analyse.types(feed.keys, self._event_micros)
-        columns = tuple(
-            tuple(self._slot(lift.format(*(argument_columns[a] for a in c.arguments))) for lift in c.lifts)
-            for c in kept
+        columns = tuple(self.columns.component(c, argument_columns) for c in kept)
+        signature = Signature(
+            tuple(sorted({q.where for q in queries if q.where is not None})), any(q.where is None for q in queries)
         )
-        filters = tuple(sorted({q.where for q in queries if q.where is not None}))
-        everyone_filters = all(q.where is not None for q in queries)
-        bits = {} if len(filters) == 1 and everyone_filters else {f: filter_bit(i) for i, f in enumerate(filters)}
-        words = tuple(f"w{i}" for i in range(len({word for word, _ in bits.values()})))
+        bits, words = signature.bits, signature.columns
         grouping = Grouping(
             self.groupings.setdefault(feed.keys, len(self.groupings)),
             tuple(pa.field(f"k{i}", arrow) for i, (_, arrow) in enumerate(key_types)),
         )
         # Without bits there is one filter at most, and all rows of the feed pass it.
-        places: dict[str | None, FilterBit | None] = dict.fromkeys(filters or (None,))
+        places: dict[str | None, FilterBit | None] = dict.fromkeys(signature.filters or (None,))
         if bits:
             places = dict.fromkeys((None,))
             places.update(bits)
@@ -153,8 +142,7 @@ class _Binder:
             layout,
             {column: key for key, column in key_columns.items()},
             {column: argument for argument, column in argument_columns.items()},
-            filters if bits else (),
-            " OR ".join(f"({f})" for f in filters) if everyone_filters else None,
+            signature,
         )
 
     def _refuse_chance(self, queries: Sequence[ACQ]) -> None:
@@ -175,27 +163,9 @@ class _Binder:
                         fragment=expression,
                     )
 
-    def _place(self, expressions: list[str], taken: dict[str, str], prefix: str) -> dict[str, str]:
-        """A physical column for each expression: the first of its type that this feed does not use yet."""
-        placed: dict[str, str] = {}
-        for expression, (spark_type, _) in zip(
-            expressions, self._analyse.types(expressions, self._event_micros), strict=True
-        ):
-            used = set(placed.values())
-            column = next((c for c, t in taken.items() if t == spark_type and c not in used), None)
-            if column is None:
-                column = f"{prefix}{len(taken)}"
-                taken[column] = spark_type
-            placed[expression] = column
-        return placed
-
-    def _slot(self, aggregate: str) -> str:
-        for name, known in self.slots.items():
-            if known == aggregate:
-                return name
-        name = f"c{len(self.slots)}"
-        self.slots[name] = aggregate
-        return name
+    def _types(self, expressions: Sequence[str]) -> dict[str, str]:
+        found = self._analyse.types(expressions, self._event_micros)
+        return {e: spark for e, (spark, _) in zip(expressions, found, strict=True)}
 
     def _tree(
         self,

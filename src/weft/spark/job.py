@@ -16,6 +16,7 @@ from weft.optimizer.serving import Latency, known_latency
 from weft.plan import Plan, explain, to_html, to_json
 from weft.spark.bind import Binding
 from weft.spark.late import LateRows, make_late_sink
+from weft.spark.phantoms import Phantoms, known_phantoming
 from weft.spark.pipeline import BatchMetrics, Pipeline
 from weft.spark.run import NotServed, Run
 from weft.spark.session import use_this_python
@@ -43,6 +44,7 @@ def weave(
     rate: float = 10_000,
     buckets: int | None = None,
     tolerance: float | None = DEFAULT_TOLERANCE,
+    phantoms: str = "auto",
 ) -> Job:
     """Weave queries over one stream, or one bounded table, into one job.
 
@@ -53,13 +55,18 @@ def weave(
     further ahead of the clock than `max_skew` does not move the watermark; when no row has come for `idle_timeout`, the
     watermark goes on with the clock. With `latency="bounded"` no slide of a window takes more than a constant number of
     operations, whatever its range. When queries have come and gone and the mended plan costs more than `tolerance`
-    above what the curve of former plans lets expect, all are planned anew beside the job; None: never.
+    above what the curve of former plans lets expect, all are planned anew beside the job; None: never. Groupings are
+    rolled up from finer ones where that is cheaper by the groups counted on the first rows; with `phantoms="never"`
+    each is made from rows, with "always" all are rolled up from one.
     """
     use_this_python(stream.sparkSession)
     times = Times.of(watermark, late, lateness, retain, max_skew, idle_timeout)
     if times.late != "drop" and not stream.isStreaming:
         raise NotServed(f"late={late!r} is for streams: in a bounded table no row comes late")
-    weaver = Weaver(stream, event_time, strategy, technique, rate, known_latency(latency), tolerance, times)
+    weaver = Weaver(
+        stream, event_time, strategy, technique, rate, known_latency(latency), tolerance, times,
+        phantoms=Phantoms(known_phantoming(phantoms)),
+    )  # fmt: skip
     plan, binding = weaver.weave(read_queries(queries, event_time))
     cores = stream.sparkSession.sparkContext.defaultParallelism
     return Job(weaver, plan, binding, buckets or max(1, cores))

@@ -15,6 +15,7 @@ from weft.optimizer.serving import Latency, load_speeds, serve
 from weft.plan import Plan
 from weft.spark.analysis import Known, remembering
 from weft.spark.bind import Binding, bind_plan
+from weft.spark.phantoms import Phantoms
 from weft.spark.times import Times
 from weft.sql import refuse
 
@@ -39,6 +40,7 @@ class Weaver:
     """None: a mended plan is never made anew."""
     times: Times = field(default_factory=Times)
     known: Known = field(default_factory=Known, compare=False, repr=False)
+    phantoms: Phantoms = field(default_factory=Phantoms, compare=False, repr=False)
 
     @property
     def deviation(self) -> Fraction | None:
@@ -76,7 +78,7 @@ class Weaver:
 
     def bind(self, plan: Plan, groupings: Groupings) -> Binding:
         with remembering(self.known):
-            binding = bind_plan(plan, self.stream, self.event_time, groupings)
+            binding = bind_plan(plan, self.stream, self.event_time, groupings, self.phantoms)
         return binding.with_layout(self.times.keep(binding.layout))
 
     def _optimize(self, workload: Workload, rate: float | Fraction) -> Plan:

@@ -1,0 +1,59 @@
+"""Physical columns: feeds that need values of the same type use the same ones, so that one aggregation makes all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from weft.aggregates import Component
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalColumns:
+    """Keys `k0`, arguments `a0` and partial columns `c0`, each given out when it is first asked for."""
+
+    key_types: dict[str, str] = field(default_factory=dict)
+    argument_types: dict[str, str] = field(default_factory=dict)
+    slots: dict[str, str] = field(default_factory=dict)
+    """The aggregate that fills each partial column, over the argument columns."""
+    merges: dict[str, str] = field(default_factory=dict)
+    """The aggregate that makes one of several partials, over the partial columns; only where Spark can."""
+
+    def keys(self, types: Mapping[str, str]) -> dict[str, str]:
+        """A column for each key of a grouping, by its expression."""
+        return _place(types, self.key_types, "k")
+
+    def arguments(self, types: Mapping[str, str]) -> dict[str, str]:
+        return _place(types, self.argument_types, "a")
+
+    def component(self, component: Component, arguments: Mapping[str, str]) -> tuple[str, ...]:
+        """The columns of a component over these argument columns."""
+        lifts = [lift.format(*(arguments[a] for a in component.arguments)) for lift in component.lifts]
+        known = {aggregate: name for name, aggregate in self.slots.items()}
+        names = self._names(lifts, known)
+        merges = [merge.format(*names) for merge in component.merges]
+        if any(self.merges.get(name, merge) != merge for name, merge in zip(names, merges)):
+            # Made alike, combined otherwise: a user's aggregate may do so.
+            names = self._names(lifts, {})
+            merges = [merge.format(*names) for merge in component.merges]
+        self.slots.update(zip(names, lifts, strict=True))
+        self.merges.update(zip(names, merges))
+        return names
+
+    def _names(self, lifts: Sequence[str], known: Mapping[str, str]) -> tuple[str, ...]:
+        fresh = (f"c{number}" for number in count(len(self.slots)))
+        return tuple(known[lift] if lift in known else next(fresh) for lift in lifts)
+
+
+def _place(types: Mapping[str, str], taken: dict[str, str], prefix: str) -> dict[str, str]:
+    """A physical column for each expression: the first of its type that this grouping does not use yet."""
+    placed: dict[str, str] = {}
+    for expression, spark_type in types.items():
+        used = set(placed.values())
+        column = next((c for c, t in taken.items() if t == spark_type and c not in used), None)
+        if column is None:
+            column = f"{prefix}{len(taken)}"
+            taken[column] = spark_type
+        placed[expression] = column
+    return placed

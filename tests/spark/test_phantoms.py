@@ -1,0 +1,135 @@
+"""Groupings that are rolled up from finer ones: the same rows as plain Spark, whatever feeds what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compare import assert_same_rows
+from weft.aggregates import register
+from weft.spark import weave
+from weft.spark.phantoms import FEWEST
+
+pytestmark = pytest.mark.spark
+
+KEYS = ("s", "i", "d", "t", "struct(s, i)", "i % 2", "x")
+"""A string, an integer, a decimal, a date, a struct, an expression and a float, each with NULLs; NaN and -0.0 too."""
+
+ROWS = """
+SELECT timestamp_micros(1700000000000000 + id * 250000) AS ts,
+  nullif(concat('k', id * 7 % 5), 'k3') AS s, CAST(nullif(id * 13 % 4, 2) AS INT) AS i,
+  CAST(nullif(id % 3, 1) / 4 AS DECIMAL(9,2)) AS d, date_add(DATE '2024-01-01', CAST(id % 3 AS INT)) AS t,
+  CASE id % 4 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D WHEN 2 THEN 0.0D END AS x,
+  CAST(id * 31 % 101 AS INT) AS v, CAST(id * 17 % 1000 / 10 AS DECIMAL(12,3)) AS m, sqrt(id) AS r
+FROM range(2000)
+"""
+
+CALLS = (
+    "count(*) AS n, sum(v) AS a, sum(m) AS b",
+    "avg(m) AS a, max(r) AS b, min(s) AS c",
+    "max_by(v, r) AS a, min_by(s, r) AS b, last(v) AS c, first(m) AS d",
+    "bit_xor(v) AS a, bit_or(v) AS b, bit_and(v) AS c, bool_or(v > 99) AS d",
+    "count(v) FILTER (WHERE v > 50) AS a, sum(r) AS b, avg(v) AS c",
+)
+
+FILTERS = ("", "WHERE v > 20", "WHERE v > 20 AND i = 1", "WHERE s IS NOT NULL", "WHERE m < 50")
+
+
+def workload(key_sets: list[tuple[str, ...]]) -> dict[str, str]:
+    """Every grouping with other windows, calls and filters."""
+    found = {}
+    for i, keys in enumerate(key_sets):
+        for j in range(2):
+            named = "".join(f"{key} AS g{n}, " for n, key in enumerate(keys))
+            by = "".join(f"{key}, " for key in keys)
+            found[f"q{i}_{j}"] = (
+                f"SELECT {named}window.start AS w, {CALLS[(i + j) % len(CALLS)]} FROM stream "
+                f"{FILTERS[(2 * i + j) % len(FILTERS)]} GROUP BY {by}"
+                f"window(ts, '{30 + 10 * j} seconds', '{10 + 5 * (i % 3)} seconds')"
+            )
+    return found
+
+
+KEY_SETS: list[tuple[str, ...]] = [
+    (), ("s",), ("i", "d"), ("t", "x"), ("struct(s, i)",), ("i % 2", "s"), ("d", "s", "x")
+]  # fmt: skip
+
+
+def plainly(spark: Any, texts: dict[str, str]) -> dict[str, Any]:
+    """What plain Spark gives; interpreting beats compiling for a few rows."""
+    beside = spark.newSession()
+    beside.conf.set("spark.sql.codegen.wholeStage", "false")
+    beside.sql(ROWS).coalesce(1).createOrReplaceTempView("stream")
+    return {name: beside.sql(text).toArrow() for name, text in texts.items()}
+
+
+def test_rolled_up_groupings_give_the_rows_of_plain_spark_for_keys_of_any_type(spark: Any) -> None:
+    table = spark.sql(ROWS)
+    queries = workload(KEY_SETS)
+    texts = [f"CREATE VIEW {name} AS {text}" for name, text in queries.items()]
+    job = weave(table, texts, phantoms="always")
+    answers = {name: frame.toArrow() for name, frame in job.answers().items()}
+    found = job.binding.phantoms.found
+    assert found is not None
+    assert found.configuration.phantoms == {frozenset(KEYS)}
+    for name, expected in plainly(spark, queries).items():
+        assert expected.num_rows > 10
+        assert_same_rows(answers[name], expected, text=queries[name])
+
+
+class Logarithms:
+    lift = ("sum(ln({0}))", "count({0})")
+    merge = ("sum({0})", "sum({1})")
+    identity = (0.0, 0.0)
+
+    @staticmethod
+    def combine(older: Any, newer: Any) -> Any:
+        return older[0] + newer[0], older[1] + newer[1]
+
+    @staticmethod
+    def lower(logarithms: Any, count: Any) -> Any:
+        return np.exp(logarithms / count)
+
+
+def by(key: str, call: str) -> str:
+    window = "window(ts, '1 minute', '20 seconds')"
+    return f"SELECT {key}, window.start AS w, {call} AS x FROM stream GROUP BY {key}, {window}"
+
+
+def test_what_spark_cannot_merge_is_made_from_rows_beside_a_phantom(spark: Any) -> None:
+    register("log_mean", Logarithms)
+    table = spark.sql(ROWS)
+    queries = {
+        "a": by("s", "stddev(r)"), "b": by("i", "sum(m)"), "c": by("t", "count(*)"), "d": by("s, t", "log_mean(v + 1)")
+    }  # fmt: skip
+    job = weave(table, [f"CREATE VIEW {n} AS {text}" for n, text in queries.items()], phantoms="always")
+    answers = {name: frame.toArrow() for name, frame in job.answers().items()}
+    found = job.binding.phantoms.found
+    assert found is not None
+    assert [table is None for table in found.tables] == [feed.keys == {"k0": "s"} for feed in job.binding.feeds]
+    queries["d"] = queries["d"].replace("log_mean(v + 1)", "exp(avg(ln(v + 1)))")
+    for name, expected in plainly(spark, queries).items():
+        assert_same_rows(answers[name], expected, text=queries[name])
+
+
+def test_phantoms_are_chosen_by_the_groups_of_the_rows(spark: Any) -> None:
+    """Many rows a group pay for a finer grouping; a group a row does not."""
+    few = spark.sql("SELECT timestamp_millis(id) AS ts, id % 7 AS a, id % 5 AS b, id % 3 AS c FROM range(20000)")
+    many = spark.sql("SELECT timestamp_millis(id) AS ts, id AS a, -id AS b, id * 3 AS c FROM range(20000)")
+    queries = [by("a", "count(*)"), by("b", "sum(a)"), by("c", "max(b)"), by("a, b", "count(*)")]
+
+    def chosen(table: Any) -> str:
+        job = weave(table, queries)
+        job.run_bounded("noop")
+        found = job.binding.phantoms.found
+        assert found is not None
+        assert found.cost <= found.unshared
+        return str(found.configuration)
+
+    assert chosen(few) == "abc(a ab b c)"
+    assert chosen(many) == "a ab b c"
+    job = weave(few.limit(FEWEST - 1), queries)
+    job.run_bounded("noop")
+    assert job.binding.phantoms.found is None
