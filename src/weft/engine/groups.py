@@ -22,10 +22,12 @@ class GroupIndex:
         self.fields = fields
         self._chunks: list[list[pa.Array]] = [[] for _ in fields]
         self._columns: list[pa.Array] | None = None
-        self._ids: dict[Any, int] = {}
+        self._ids: dict[Any, int] | None = None
+        """By key, once groups come a second time: what is seen once, as of a bounded table, need not be looked up."""
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return self._count
 
     def number(self, columns: list[pa.Array], rows: int) -> Ids:
         """The group number of each row; unseen groups get the next ones."""
@@ -33,20 +35,28 @@ class GroupIndex:
             return np.empty(0, np.int32)
         codes, first = _combine([_codes(c) for c in columns], rows)
         distinct = [c.take(pa.array(first)) for c in columns]
-        keys: list[Any] = list(zip(*(_hashable(c) for c in distinct), strict=True)) if columns else [()]
+        if not self._count:
+            self._add(distinct, len(first))
+            return codes.astype(np.int32)
+        if self._ids is None:
+            self._ids = {key: i for i, key in enumerate(_keys(self.columns))}
         numbers = np.empty(len(first), np.int32)
         fresh: list[int] = []
-        for i, key in enumerate(keys):
+        for i, key in enumerate(_keys(distinct)):
             number = self._ids.get(key)
             if number is None:
                 number = self._ids[key] = len(self._ids)
                 fresh.append(i)
             numbers[i] = number
-        if fresh and columns:
-            for chunks, column in zip(self._chunks, distinct, strict=True):
-                chunks.append(column.take(pa.array(fresh)))
-            self._columns = None
+        if fresh:
+            self._add([column.take(pa.array(fresh)) for column in distinct], len(fresh))
         return numbers[codes]
+
+    def _add(self, columns: list[pa.Array], groups: int) -> None:
+        for chunks, column in zip(self._chunks, columns, strict=True):
+            chunks.append(column)
+        self._columns = None
+        self._count += groups
 
     @property
     def columns(self) -> list[pa.Array]:
@@ -100,6 +110,11 @@ def _combine(parts: list[tuple[npt.NDArray[np.int64], int]], rows: int) -> tuple
     first = np.empty(count, np.int64)
     first[codes[::-1]] = np.arange(rows - 1, -1, -1)
     return codes, first
+
+
+def _keys(columns: list[pa.Array]) -> list[Any]:
+    """A value for each group; without keys there is one."""
+    return list(zip(*map(_hashable, columns), strict=True)) if columns else [()]
 
 
 def _hashable(column: pa.Array) -> list[Any]:
