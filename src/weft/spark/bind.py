@@ -81,7 +81,7 @@ def bind_plan(
             event_micros,
             binder.columns,
             tuple(binder.groupings),
-            phantoms or Phantoms(),
+            phantoms=phantoms or Phantoms(),
         )
 
 
