@@ -23,5 +23,5 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     for b in (
         SPARK, STATE, FIGURE, AUTO, TECHNIQUES_BENCH, PLAN, PHANTOMS_BENCH, GROUPBYS, FILTERS, LIVE, SOAK,
         SCHEDULE,
-    )  # fmt: skip
+    )
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -18,8 +18,11 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
 from weft.aggregates import USERS
+from weft.engine import QueryLayout
 from weft.model import ACQ
 from weft.sql import refuse
+
+SPARE = 1000
 
 
 class Known:
@@ -32,6 +35,19 @@ class Known:
         self.schemas: dict[str, StructType] = {}
         self.types: dict[tuple[str, str], tuple[str, pa.DataType]] = {}
         self.deterministic: set[str] = set()
+        self.shapes: dict[ACQ | str, QueryLayout] = {}
+        """The first of the queries that differ in name and window only."""
+        self.bound: dict[str, tuple[ACQ, QueryLayout]] = {}
+        """Queries as they were bound, by name."""
+
+    def forget_all_but(self, present: Collection[str]) -> None:
+        """Queries that left are forgotten, when they are more than those that are there."""
+        if len(self.bound) > 2 * len(present) + SPARE:
+            self.bound = {name: bound for name, bound in self.bound.items() if name in present}
+
+    def layout(self, acq: ACQ) -> QueryLayout | None:
+        found = self.bound.get(acq.name)
+        return found[1] if found is not None and found[0] is acq else None
 
 
 _KNOWN: ContextVar[Known | None] = ContextVar("known", default=None)
@@ -53,40 +69,40 @@ class Analysis:
     def __init__(self, open_session: Callable[[], SparkSession], in_utc: bool, source: str, known: Known) -> None:
         self._open_session = open_session
         self._source = source
-        self._known = known
+        self.known = known
         self.in_utc = in_utc
 
     def query(self, acq: ACQ, text: str) -> StructType:
-        if text not in self._known.schemas:
+        if text not in self.known.schemas:
             try:
-                self._known.schemas[text] = self._open_session().sql(text).schema
+                self.known.schemas[text] = self._open_session().sql(text).schema
             except (AnalysisException, ParseException) as error:
                 raise refuse(acq, _first_line(error), "Correct the query; Spark itself refuses it.") from None
-        return self._known.schemas[text]
+        return self.known.schemas[text]
 
     def deterministic(self, expressions: Sequence[str]) -> bool:
         """Whether the same rows always give the same values, as Spark sees it: it knows about users' functions."""
-        asked = [e for e in expressions if e not in self._known.deterministic]
+        asked = [e for e in expressions if e not in self.known.deterministic]
         if not asked:
             return True
         table = self._open_session().table(self._source)
         frame = table.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(asked)))
         found = bool(frame._jdf.queryExecution().analyzed().deterministic())
         if found:
-            self._known.deterministic.update(asked)
+            self.known.deterministic.update(asked)
         return found
 
     def types(self, expressions: Sequence[str], extra: str) -> list[tuple[str, pa.DataType]]:
         """The Spark and Arrow types of scalar expressions over the stream's columns and one more."""
-        asked = [e for e in dict.fromkeys(expressions) if (e, extra) not in self._known.types]
+        asked = [e for e in dict.fromkeys(expressions) if (e, extra) not in self.known.types]
         if asked:
             table = self._open_session().table(self._source).selectExpr("*", extra)
             # An analysis at a time for as many expressions as there are: their number must not multiply it.
             schema = table.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(asked))).schema
             for e, field in zip(asked, schema, strict=True):
                 found = field.dataType.simpleString(), to_arrow_type(field.dataType, timezone="UTC")
-                self._known.types[e, extra] = found
-        return [self._known.types[e, extra] for e in expressions]
+                self.known.types[e, extra] = found
+        return [self.known.types[e, extra] for e in expressions]
 
 
 @contextmanager

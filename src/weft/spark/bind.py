@@ -69,6 +69,7 @@ def bind_plan(
         native = "timestamp_ntz" if time_type == "timestamp_ntz" else "timestamp"
         binder = _Binder(plan, analyse, f"{event_micros} AS {EVENT_TIME}", groupings)
         feeds = [binder.feed(number, feed) for number, feed in enumerate(plan.feeds)]
+        analyse.known.forget_all_but(plan.workload.by_name)
         layout = Layout(
             users=_users(plan),
             feeds=tuple(f.layout for f in feeds),
@@ -96,16 +97,17 @@ class _Binder:
         self._event_micros = event_micros
         self.columns = PhysicalColumns()
         self._schemas: dict[ACQ | str, StructType] = {}
-        self._node_types: dict[ACQ | str, dict[str, pa.DataType]] = {}
         self.groupings = {keys: number for number, keys in enumerate(groupings)}
 
     def feed(self, number: int, feed: Feed) -> NativeFeed:
         plan = self._plan
         queries = [plan.workload.by_name[name] for tree in feed.trees for name in plan.trees[tree].queries]
-        for query in queries:
-            if _shape(query) not in self._schemas:
-                self._schemas[_shape(query)] = self._analyse.query(query, query.spark_sql)
-        self._refuse_chance(queries)
+        new = [query for query in queries if self._analyse.known.layout(query) is None]
+        for query in new:
+            shape = _shape(query)
+            if shape not in self._schemas and shape not in self._analyse.known.shapes:
+                self._schemas[shape] = self._analyse.query(query, query.spark_sql)
+        self._refuse_chance(new)
         raw = sorted({a for q in queries for call in q.calls for a in call.arguments})
         types = {a: spark for a, (spark, _) in zip(raw, self._analyse.types(raw, self._event_micros), strict=True)}
         # Rows are counted in every feed: late rows are told by it, and so is the rate.
@@ -183,10 +185,17 @@ class _Binder:
         return TreeLayout(number, grouping, tree.edges, used, filters, words, queries, serving, begins)
 
     def _query(self, acq: ACQ, types: Mapping[str, str]) -> QueryLayout:
-        shape = _shape(acq)
-        schema = self._schemas[shape]
-        known = self._node_types.get(shape) or self._types_of_nodes(acq, schema)
-        self._node_types[shape] = known
+        layout = self._analyse.known.layout(acq)
+        if layout is None:
+            shape, shapes = _shape(acq), self._analyse.known.shapes
+            if shape not in shapes:
+                shapes[shape] = self._bind_query(acq, self._schemas[shape], types)
+            layout = replace(shapes[shape], name=acq.name, window=acq.window)
+            self._analyse.known.bound[acq.name] = acq, layout
+        return layout
+
+    def _bind_query(self, acq: ACQ, schema: StructType, types: Mapping[str, str]) -> QueryLayout:
+        known = self._types_of_nodes(acq, schema)
 
         def call_layout(index: int, call: Call) -> CallLayout:
             aggregate = AGGREGATES[call.function]
