@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft.bench.calibrate import PROBES, Sample, fit
+from weft.bench.calibrate import PROBES, Probe, Sample, fit
 from weft.spark.pipeline import BatchMetrics
 
 NATIVE = (0.3, 2e-7, 1e-6)
@@ -19,7 +19,7 @@ def samples() -> list[Sample]:
             partials = min(rows, probe.keys * probe.seconds)
             answers = sum(probe.keys * probe.seconds // slide for _, slide in probe.windows)
             metrics = BatchMetrics(batch, rows, partials, answers, 0, 0, 0, None, None, 0.0, {}, 0)
-            sample = Sample(probe, metrics)
+            sample = Sample(probe, metrics, probe.kept([partials] * probe.batches)[batch])
             phases = {
                 "native": sum(w * x for w, x in zip(NATIVE, sample.native, strict=True)),
                 "final": sum(w * x for w, x in zip(FINAL, sample.final, strict=True)),
@@ -48,3 +48,9 @@ def test_nothing_takes_less_than_no_time() -> None:
     weights, _ = fit(lame, 1e-9)
     assert weights.answer == 0
     assert min(weights.batch, weights.query, weights.row, weights.partial, weights.kept) >= 0
+
+
+def test_a_probe_keeps_what_its_longest_window_still_covers() -> None:
+    probe = Probe("", ((30, 1),), keys=1, rate=1, seconds=20)
+    # A window of 30 s reaches back over two batches of 20 s at most.
+    assert probe.kept([1, 10, 100, 1000]) == [1, 11, 111, 1110]

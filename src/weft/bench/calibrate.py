@@ -38,20 +38,20 @@ class Probe:
     seconds: int
     batches: int = 7
 
-    def kept(self, batch: int) -> float:
-        """Partials that are kept while this batch is answered; there are rows enough for every group in every slice."""
-        longest = max(length for length, _ in self.windows)
-        return self.keys * min((batch + 1) * self.seconds, longest + self.seconds)
+    def kept(self, partials: Sequence[int]) -> list[float]:
+        """Partials that are kept while each batch is answered, from those that each brought."""
+        batches = 1 + -(-max(length for length, _ in self.windows) // self.seconds)
+        return [float(sum(partials[max(0, i + 1 - batches) : i + 1])) for i in range(len(partials))]
 
 
 PROBES = (
     Probe("few rows", ((60, 60),), keys=10, rate=1_000, seconds=10),
     Probe("many rows", ((60, 60),), keys=10, rate=100_000, seconds=10),
-    Probe("many partials", ((3_600, 1),), keys=2_000, rate=6_000, seconds=20),
-    Probe("many answers", ((5, 1), (10, 1), (15, 1), (20, 1)), keys=2_000, rate=6_000, seconds=20),
-    Probe("many queries", tuple((60 + i, 60 + i) for i in range(40)), keys=10, rate=1_000, seconds=10),
+    Probe("many kept partials", ((3_600, 1),), keys=20_000, rate=20_000, seconds=20),
+    Probe("many answers", tuple((n, 1) for n in range(1, 9)), keys=20_000, rate=20_000, seconds=20, batches=6),
+    Probe("many queries", tuple((60 + i, 60 + i) for i in range(200)), keys=10, rate=1_000, seconds=10, batches=6),
 )
-"""Apart in what they have much of, so that what each thing takes can be told apart."""
+"""Apart in what they have much of, and so much of it that what each thing takes stands out of the noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ class Sample:
 
     probe: Probe
     metrics: BatchMetrics
+    kept: float
 
     @property
     def native(self) -> list[float]:
@@ -68,7 +69,7 @@ class Sample:
     @property
     def final(self) -> list[float]:
         m = self.metrics
-        return [1.0, len(self.probe.windows), m.partials, self.probe.kept(m.batch), m.answers]
+        return [1.0, len(self.probe.windows), m.partials, self.kept, m.answers]
 
 
 def calibrate(spark: SparkSession, say: Say, probes: Sequence[Probe] = PROBES) -> tuple[Weights, dict[str, float]]:
@@ -137,7 +138,9 @@ def _stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Sample]:
     job = weave(events.stream(spark, probe.batches), queries, rate=probe.rate)
     run = job.start(sink="noop", checkpoint=folder / "state", available_now=True)
     run.wait()
-    return [Sample(probe, m) for m in run.batches()[WARM_BATCHES:]]
+    batches = run.batches()
+    kept = probe.kept([m.partials for m in batches])
+    return [Sample(probe, m, n) for m, n in zip(batches, kept, strict=True)][WARM_BATCHES:]
 
 
 def _operation_seconds(partials: int = 2_000_000) -> float:
