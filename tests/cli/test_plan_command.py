@@ -130,3 +130,17 @@ def test_a_measured_machine_gives_the_plan_in_seconds(
     result = plan(queries)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "run `weft calibrate` again" in result.stderr
+
+
+def test_seconds_are_compared_where_the_machine_was_measured(
+    queries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    refused = plan(queries, "--cost", "seconds")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "weft calibrate" in refused.stderr
+    save_weights(Weights(0.5, 1e-3, 1e-7, 2e-6, 5e-8, 2e-9, 1e-7), weights_file())
+    found = plan(queries, "--cost", "seconds", "--groups", "1000", "--selectivity", "0.5", "--width", "2")
+    assert "the least of" in found.stdout
+    assert "operations, seconds" in plan(queries, "--cost", "money").stderr
+    assert "width of a stream must be above 0" in plan(queries, "--width", "0").stderr

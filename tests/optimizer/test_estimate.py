@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
 import pytest
 
 from weft.model import ACQ, Call, Window
-from weft.optimizer import optimize
-from weft.optimizer.estimate import estimate
+from weft.optimizer import TECHNIQUES, CannotOptimize, Cost, Statistics, optimize
+from weft.optimizer.estimate import BadStream, Stream, estimate
 from weft.optimizer.weights import Weights
 
 ONE = Weights(batch=1, query=1, row=1, partial=1, kept=1, operation=1, answer=1)
@@ -18,7 +21,7 @@ def query(name: str, seconds: int, slide: int) -> ACQ:
 
 def test_the_terms_of_one_query_are_what_they_say() -> None:
     plan = optimize([query("a", 10, 2)], rate=100, strategy="weave_share", technique="panes")
-    found = estimate(plan, ONE, groups=4, batch_seconds=5)
+    found = estimate(plan, ONE, Stream(groups=4, batch_seconds=5))
     assert found.batches == (1 + 1) / 5
     assert found.rows == 100
     assert found.partials == 4 / 2  # a slice every two seconds, for each of the groups
@@ -30,7 +33,7 @@ def test_the_terms_of_one_query_are_what_they_say() -> None:
 
 def test_there_are_never_more_partials_than_rows() -> None:
     plan = optimize([query("a", 10, 2)], rate=100, strategy="weave_share", technique="panes")
-    assert estimate(plan, ONE, groups=1_000_000).partials == 100
+    assert estimate(plan, ONE, Stream(groups=1_000_000)).partials == 100
 
 
 def test_more_rows_cost_only_their_passes() -> None:
@@ -41,3 +44,57 @@ def test_more_rows_cost_only_their_passes() -> None:
     slow, fast = (estimate(plan, ONE) for plan in plans)
     assert fast.rows >= 2 * slow.rows * len(plans[1].feeds) / len(plans[0].feeds)
     assert fast.answers == slow.answers
+
+
+def test_rows_that_no_filter_passes_are_read_and_make_no_partial() -> None:
+    plan = optimize([query("a", 10, 2)], rate=100, strategy="weave_share", technique="panes")
+    found = estimate(plan, ONE, Stream(groups=1_000_000, selectivity=0.25, width=3))
+    assert found.rows == 100
+    assert found.partials == 100 * 0.25 * 3
+
+
+@pytest.mark.parametrize("bad", [{"groups": 0}, {"width": -1}, {"selectivity": 1.5}, {"batch_seconds": 0}])
+def test_statistics_that_no_stream_has_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(BadStream, match=next(iter(bad))):
+        Stream(**bad)
+
+
+WORKLOAD = [query(f"q{i}", 7 * s + i % 3, s) for i, s in enumerate((2, 3, 4, 5, 6, 7, 9, 10, 12, 15, 20, 30))]
+
+
+def weighed(**heavy: float) -> Weights:
+    return replace(Weights(batch=0, query=0, row=0, partial=0, kept=0, operation=1e-12, answer=0), **heavy)
+
+
+def test_where_only_rows_take_time_all_queries_share_one_pass() -> None:
+    plan = optimize(WORKLOAD, 0.001, "no_share", "panes", cost="seconds", weights=weighed(row=1.0))
+    assert len(plan.feeds) == 1
+
+
+def test_where_many_groups_make_partials_dear_fine_slices_are_not_shared() -> None:
+    stream = Stream(groups=10_000)
+    dear = optimize(WORKLOAD, 1e9, "shared", "panes", cost="seconds", weights=weighed(partial=1e-6), stream=stream)
+    by_operations = optimize(WORKLOAD, 1e9, "shared", "panes")
+    assert len(by_operations.trees) == 1
+    made = [sum(float(f.edge_rate) for f in plan.feeds) for plan in (dear, by_operations)]
+    assert made[0] <= made[1]
+
+
+@pytest.mark.parametrize("strategy", ["no_share", "shared", "weave_share", "tri_weave"])
+def test_by_seconds_no_plan_takes_longer_than_the_one_by_operations(strategy: str) -> None:
+    weights = Weights(batch=0.5, query=1e-3, row=2e-7, partial=2e-6, kept=5e-8, operation=2e-9, answer=1e-7)
+    for groups in (1, 100, 10_000):
+        stream = Stream(groups=groups)
+        plan = optimize(WORKLOAD, 5_000, strategy, "panes", cost="seconds", weights=weights, stream=stream)
+        usual = optimize(WORKLOAD, 5_000, strategy, "panes")
+        assert plan.seconds is not None
+        assert plan.seconds == estimate(plan, weights, stream).seconds
+        assert plan.seconds <= estimate(usual, weights, stream).seconds
+        assert plan.cost == Cost(TECHNIQUES["panes"]).plan(plan.trees, plan.feeds, Statistics(Fraction(5_000)))
+
+
+def test_seconds_want_weights_and_there_are_two_costs() -> None:
+    with pytest.raises(CannotOptimize, match="weft calibrate"):
+        optimize(WORKLOAD, cost="seconds")
+    with pytest.raises(CannotOptimize, match="operations, seconds"):
+        optimize(WORKLOAD, cost="money")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from html.parser import HTMLParser
@@ -15,6 +16,7 @@ from weft.model import ACQ, Call, Window
 from weft.optimizer import STRATEGIES, TECHNIQUES
 from weft.optimizer import optimize as optimize_by
 from weft.plan import explain, query_cost, query_costs, to_html, to_json
+from weft.plan.text import between, saving
 
 optimize = partial(optimize_by, technique="panes")
 """The papers' technique, which their numbers are for."""
@@ -208,3 +210,14 @@ def test_explaining_hundreds_of_queries_is_the_same_every_time() -> None:
     assert to_html(one) == to_html(two)
     assert to_json(one) == to_json(two)
     assert len(explain(one).splitlines()) > 200 > len(explain(one, limit=3).splitlines())
+
+
+def test_where_edges_were_enclosed_the_page_shows_both_ends() -> None:
+    plan = optimize([query("a", 16, 4), query("b", 10, 5)], rate=100, strategy="shared", technique="panes")
+    (tree,) = plan.trees
+    high = tree.edge_rate + 1
+    enclosed = replace(plan, trees=(replace(tree, edge_rate_high=high),), cost_high=plan.cost + 5)
+    page = to_html(enclosed)
+    assert f"costs {between(plan.cost, plan.cost + 5)} ops/s" in page
+    assert page.count(f"{float(tree.edge_rate):,.3f} to {float(high):,.3f}") == 3, "a box, and a line for each query"
+    assert f"saves {saving(plan.cost + 5, plan.unshared)}" in page, "what is promised is promised by the dear end"

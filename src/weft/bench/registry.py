@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from weft.bench.auto import AUTO
 from weft.bench.benchmark import Benchmark
+from weft.bench.estimate import ESTIMATE
 from weft.bench.figures.bench import FIGURE
 from weft.bench.filters import FILTERS
 from weft.bench.groupbys import GROUPBYS
@@ -21,7 +22,7 @@ from weft.bench.techniques import TECHNIQUES_BENCH
 BENCHMARKS: Mapping[str, Benchmark] = {
     b.name: b
     for b in (
-        SPARK, STATE, FIGURE, AUTO, TECHNIQUES_BENCH, PLAN, PHANTOMS_BENCH, GROUPBYS, FILTERS, LIVE, SOAK,
+        SPARK, STATE, FIGURE, AUTO, TECHNIQUES_BENCH, PLAN, ESTIMATE, PHANTOMS_BENCH, GROUPBYS, FILTERS, LIVE, SOAK,
         SCHEDULE,
     )
 }

@@ -13,7 +13,7 @@ import typer
 from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
 from weft.model import WeftError
 from weft.optimizer import optimize
-from weft.optimizer.estimate import estimate
+from weft.optimizer.estimate import Stream, estimate
 from weft.optimizer.serving import known_latency, load_speeds, serve
 from weft.optimizer.weights import load_weights
 from weft.plan import explain, to_html, to_json
@@ -53,15 +53,25 @@ def plan(
     batch: Annotated[
         float, typer.Option(min=0.001, metavar="SECONDS", help="Seconds of stream in a batch, for the same.")
     ] = 10.0,
+    selectivity: Annotated[
+        float, typer.Option(min=0, max=1, metavar="SHARE", help="Rows that some filter lets through, for the same.")
+    ] = 1.0,
+    width: Annotated[
+        float, typer.Option(metavar="TIMES", help="A partial against one of a count and a sum, for the same.")
+    ] = 1.0,
+    cost: Annotated[
+        str, typer.Option(metavar="COST", help="Compare plans by operations, or by seconds (after weft calibrate).")
+    ] = "operations",
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     html: Annotated[Path | None, typer.Option(metavar="F", help="Also write the plan as a page to this file.")] = None,
 ) -> None:
     """Show which queries would share work, and what that costs."""
-    woven = optimize(read_queries(file, event_time), rate=rate, strategy=strategy, technique=technique)
+    weights, stream = load_weights(), Stream(groups, selectivity, width, batch)
+    queries = read_queries(file, event_time)
+    woven = optimize(queries, rate, strategy, technique, cost=cost, weights=weights, stream=stream)
     woven = serve(woven, load_speeds(), latency=known_latency(latency), batch_seconds=batch)
-    weights = load_weights()
     if weights is not None:
-        woven = replace(woven, seconds=estimate(woven, weights, groups=groups, batch_seconds=batch).seconds)
+        woven = replace(woven, seconds=estimate(woven, weights, stream).seconds)
     if html is not None:
         try:
             html.write_text(to_html(woven), encoding="utf-8")

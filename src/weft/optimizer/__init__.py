@@ -20,15 +20,21 @@ from typing import TypeVar
 
 from weft.model import ACQ, WeftError, Workload
 from weft.optimizer.cost import Cost, Statistics
+from weft.optimizer.estimate import Stream
 from weft.optimizer.guarantee import find_guarantee
 from weft.optimizer.refusal import find_refused_merge
+from weft.optimizer.seconds import plan_by_seconds
 from weft.optimizer.strategies import EXHAUSTIVE_LIMIT, STRATEGIES, Strategy, TooManyQueries
 from weft.optimizer.techniques import TECHNIQUES
+from weft.optimizer.weights import Weights
 from weft.plan.check import check_plan
 from weft.plan.values import Plan
 
 DEFAULT_RATE = 10_000
 """Rows a second, where nobody says otherwise."""
+
+COSTS: Mapping[str, bool] = {"operations": False, "seconds": True}
+"""What plans are compared by: the papers' operations, or seconds, for which the machine must have been measured."""
 
 Rate = int | float | str | Fraction | Decimal
 
@@ -58,17 +64,30 @@ def optimize(
     rate: Rate = DEFAULT_RATE,
     strategy: str = "tri_weave",
     technique: str = "auto",
+    *,
+    cost: str = "operations",
+    weights: Weights | None = None,
+    stream: Stream | None = None,
 ) -> Plan:
-    """Plan the queries for a stream of `rate` rows a second."""
+    """Plan the queries for a stream of `rate` rows a second.
+
+    `cost="seconds"` keeps the plan that takes the least by the weights of a machine, for such a stream: see
+    `weft.optimizer.seconds`.
+    """
     workload = workload if isinstance(workload, Workload) else Workload(workload)
     if not workload:
         raise CannotOptimize("there is no query to plan; give at least one")
-    cost = Cost(_choice("technique", technique, TECHNIQUES))
+    priced = Cost(_choice("technique", technique, TECHNIQUES))
     search, statistics = _choice("strategy", strategy, STRATEGIES), Statistics(_exact_rate(rate))
     with _uncollected():
-        plan = search(workload, statistics, cost)
+        if not _choice("cost", cost, COSTS):
+            plan = search(workload, statistics, priced)
+        elif weights is None:
+            raise CannotOptimize("seconds are not known on this machine; run `weft calibrate`, or plan by operations")
+        else:
+            plan = plan_by_seconds(workload, statistics, priced, search, weights, stream or Stream())
         for stage in STAGES:
-            plan = stage(plan, cost)
+            plan = stage(plan, priced)
     return plan
 
 
@@ -105,6 +124,7 @@ def _exact_rate(rate: Rate) -> Fraction:
 
 
 __all__ = [
+    "COSTS",
     "DEFAULT_RATE",
     "EXHAUSTIVE_LIMIT",
     "STRATEGIES",
@@ -113,6 +133,7 @@ __all__ = [
     "Cost",
     "Statistics",
     "Strategy",
+    "Stream",
     "TooManyQueries",
     "find_refused_merge",
     "optimize",

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import inf
 
+from weft.model import WeftError
 from weft.optimizer.weights import Weights
 from weft.plan.values import Plan
 
 MICROS = 1_000_000
+
+
+class BadStream(WeftError):
+    """Statistics that no stream has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +32,38 @@ class Estimate:
         return float(sum(asdict(self).values()))
 
 
-def estimate(plan: Plan, weights: Weights, *, groups: float = 1.0, batch_seconds: float = 10.0) -> Estimate:
-    """What the plan takes with so many groups in every slice, and a batch for so many seconds of stream.
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What the seconds of a plan hang on beside its rate. Defaults hold where nobody knows better."""
 
-    A slice makes a partial for every group that has a row in it: never more partials than rows.
+    groups: float = 1.0
+    """Groups that have rows in a slice: each makes a partial. 1: queries without keys."""
+    selectivity: float = 1.0
+    """The share of the rows that some filter lets through; the others are read, and make no partial."""
+    width: float = 1.0
+    """What a partial takes against one with a count and a sum, which is what `weft calibrate` measures."""
+    batch_seconds: float = 10.0
+    """Seconds of stream in a batch."""
+
+    def __post_init__(self) -> None:
+        for name in ("groups", "width", "batch_seconds"):
+            if not 0 < getattr(self, name) < inf:
+                raise BadStream(f"{name} of a stream must be above 0, got {getattr(self, name)}")
+        if not 0 <= self.selectivity <= 1:
+            raise BadStream(f"selectivity is a share of the rows between 0 and 1, got {self.selectivity}")
+
+
+def estimate(plan: Plan, weights: Weights, stream: Stream | None = None) -> Estimate:
+    """What the plan takes for such a stream.
+
+    A slice makes a partial for every group that has a row in it: never more partials than rows that pass.
     """
-    rate = float(plan.rate)
-    made = sum(min(rate, float(feed.edge_rate) * groups) for feed in plan.feeds)
+    stream = stream or Stream()
+    rate, groups, batch = float(plan.rate), stream.groups, stream.batch_seconds
+    passing = rate * stream.selectivity
+    made = sum(min(passing, float(feed.edge_rate) * groups) for feed in plan.feeds)
     folded = sum(
-        min(rate, float(feed.edge_rate) * groups)
+        min(passing, float(feed.edge_rate) * groups)
         for feed in plan.feeds
         for tree in feed.trees
         if plan.trees[tree].edges != feed.edges
@@ -42,15 +71,15 @@ def estimate(plan: Plan, weights: Weights, *, groups: float = 1.0, batch_seconds
     kept = final = answers = 0.0
     for tree in plan.trees:
         windows = [plan.workload.by_name[name].window for name in tree.queries]
-        slices = float(tree.edge_rate) * groups
-        kept += min(rate, slices) * max(w.length for w in windows) / MICROS
-        final += min(rate, slices) * float(tree.omega)
+        slices = min(passing, float(tree.edge_rate) * groups)
+        kept += slices * max(w.length for w in windows) / MICROS
+        final += slices * float(tree.omega)
         answers += sum(groups * MICROS / w.slide for w in windows)
     return Estimate(
-        batches=(weights.batch + weights.query * len(plan.workload)) / batch_seconds,
+        batches=(weights.batch + weights.query * len(plan.workload)) / batch,
         rows=rate * len(plan.feeds) * weights.row,
-        partials=made * weights.partial,
-        kept=kept * weights.kept / batch_seconds,
+        partials=made * weights.partial * stream.width,
+        kept=kept * weights.kept * stream.width / batch,
         operations=(folded + final) * weights.operation,
         answers=answers * weights.answer,
     )

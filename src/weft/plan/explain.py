@@ -29,14 +29,14 @@ def explain(plan: Plan, limit: int | None = None) -> str:
         if together:
             by = f"   by {', '.join(feed.keys)}" if feed.keys else ""
             lines.append(
-                f"  pass over rows for {_trees(feed.trees)}  {_rate(feed.edge_rate, feed.edge_rate_high)}   "
+                f"  pass over rows for {_trees(feed.trees)}  {text.slices(feed.edge_rate, feed.edge_rate_high)}   "
                 f"rows {text.amount(plan.rate)}   fold {text.amount(feed.fold_cost)}{by}"
             )
         for number in feed.trees:
             tree = plan.trees[number]
             rows = "" if together else f"   rows {text.amount(plan.rate)}"
             final = f"final {text.amount(tree.final_cost)}   {tree.technique}"
-            lines.append(f"  tree {number + 1}  {_rate(tree.edge_rate, tree.edge_rate_high)}{rows}   {final}")
+            lines.append(f"  tree {number + 1}  {text.slices(tree.edge_rate, tree.edge_rate_high)}{rows}   {final}")
             lines += _serving(plan, tree)
             lines += _queries(plan, tree, costs, limit)
     if plan.refused is not None:
@@ -46,9 +46,16 @@ def explain(plan: Plan, limit: int | None = None) -> str:
             f"{text.amount(plan.refused.cost)} ({'+' if more >= 0 else '-'}{text.amount(abs(more))})"
         )
     if plan.seconds is not None:
-        lines.append(f"  on this machine  {plan.seconds:.3g} s of work for each second of stream")
+        lines.append(f"  on this machine  {plan.seconds:.3g} s of work for each second of stream{_chosen(plan)}")
     lines += [f"  {word}  {sentence}" for word, sentence in text.guarantee(plan)]
     return "\n".join(lines)
+
+
+def _chosen(plan: Plan) -> str:
+    if plan.seconds_of is None:
+        return ""
+    usual, compared = plan.seconds_of
+    return f"; the least of {compared} plans, {usual:.3g} s without the choice"
 
 
 def _trees(numbers: Sequence[int]) -> str:
@@ -64,10 +71,6 @@ def _trees(numbers: Sequence[int]) -> str:
             runs.append([number + 1, number + 1])
     spans = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
     return f"tree{'s' if len(numbers) > 1 else ''} {', '.join(spans)}"
-
-
-def _rate(edge_rate: Fraction, high: Fraction | None) -> str:
-    return f"{float(edge_rate):,.3f}{'' if high is None else f' to {float(high):,.3f}'} slices/s"
 
 
 def _serving(plan: Plan, tree: Tree) -> list[str]:
@@ -118,6 +121,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "strategy": plan.strategy,
         "technique": plan.technique,
         "seconds": plan.seconds,
+        **({} if plan.seconds_of is None else {"seconds_by_operations": plan.seconds_of[0]}),
         "calibrated": plan.calibrated,
         **_exact("rate", plan.rate),
         **_exact("cost", plan.cost),

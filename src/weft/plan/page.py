@@ -58,7 +58,7 @@ class _Box:
 
 def to_html(plan: Plan) -> str:
     """The page, complete: no script, nothing to fetch."""
-    saves = text.saving(plan.cost, plan.unshared)
+    saves = text.saving(plan.cost_high or plan.cost, plan.unshared)
     refused = ""
     if plan.refused is not None:
         refused = (
@@ -72,7 +72,8 @@ def to_html(plan: Plan) -> str:
         f"<style>{STYLE}</style></head><body>\n"
         f"<h1>{_count(len(plan.workload), 'query', 'queries')}, {_count(len(plan.trees), 'tree', 'trees')}, "
         f"{_count(len(plan.feeds), 'pass over the rows', 'passes over the rows')}</h1>\n"
-        f"<p>{escape(plan.strategy)} at {text.number(plan.rate)} rows/s costs {text.amount(plan.cost)} ops/s; "
+        f"<p>{escape(plan.strategy)} at {text.number(plan.rate)} rows/s "
+        f"costs {text.between(plan.cost, plan.cost_high)} ops/s; "
         f"unshared {text.amount(plan.unshared)}; saves {saves}.{refused}</p>\n"
         f"{_guarantee(plan)}"
         f"{_picture(plan)}\n{_table(plan)}\n</body></html>\n"
@@ -119,7 +120,7 @@ def _boxes(plan: Plan) -> tuple[_Box, list[_Box], list[_Box], list[_Box]]:
                 note = _window(plan, name)
                 queries.append(_Box("query", len(queries), len(queries), costs[name], name, note))
             cost = sum((costs[name] for name in tree.queries), Fraction(0))
-            note = f"{float(tree.edge_rate):,.3f} slices/s"
+            note = text.slices(tree.edge_rate, tree.edge_rate_high)
             trees.append(_Box("tree", first, len(queries) - 1, cost, f"tree {index + 1}", note))
         cost = sum((box.cost for box in queries[first_of_feed:]), Fraction(0))
         keys = f"by {', '.join(feed.keys)}" if feed.keys else "no keys"
@@ -191,6 +192,6 @@ def _rows(plan: Plan) -> Iterator[str]:
                     "<tr>"
                     + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
                     + f'<td title="{escape(tree.technique)}, {feeds}">{index + 1}</td>'
-                    + f'<td class="n">{float(tree.edge_rate):,.3f}</td>'
+                    + f'<td class="n">{text.slices(tree.edge_rate, tree.edge_rate_high).removesuffix(" slices/s")}</td>'
                     + f'<td class="n">{text.amount(costs[name])}</td></tr>'
                 )

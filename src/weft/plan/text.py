@@ -47,6 +47,14 @@ def between(low: Fraction, high: Fraction | None) -> str:
     return amount(low) if high is None else f"{amount(low)} to {amount(high)}"
 
 
+def slices(rate: Fraction, high: Fraction | None) -> str:
+    """
+    >>> slices(Fraction(1, 4), None), slices(Fraction(1, 4), Fraction(1, 3))
+    ('0.250 slices/s', '0.250 to 0.333 slices/s')
+    """
+    return f"{float(rate):,.3f}{'' if high is None else f' to {float(high):,.3f}'} slices/s"
+
+
 def number(value: Fraction) -> str:
     """A rate as it was given: no decimals that say nothing.
 

@@ -108,6 +108,8 @@ class Plan:
     guarantee: Guarantee | None = None
     seconds: float | None = None
     """Calibrated seconds of work a second of stream; None where the machine was not measured."""
+    seconds_of: tuple[float, int] | None = None
+    """Where the plan was chosen by seconds: what the strategy's own plan takes, and how many were compared."""
     calibrated: bool = False
     """Techniques were chosen by speeds measured on this machine."""
     cost_high: Fraction | None = None

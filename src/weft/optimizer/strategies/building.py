@@ -79,6 +79,17 @@ def build(
     )
 
 
+def priced(plan: Plan, statistics: Statistics, cost: Cost) -> Plan:
+    """The same trees at another rate."""
+    return replace(
+        plan,
+        rate=statistics.rate,
+        cost=cost.plan(plan.trees, plan.feeds, statistics),
+        unshared=cost.unshared(plan.workload, statistics),
+        cost_high=_cost_high(plan.trees, plan.feeds, cost, statistics),
+    )
+
+
 def _cost_high(trees: Sequence[Tree], feeds: Sequence[Feed], cost: Cost, statistics: Statistics) -> Fraction | None:
     """What the plan costs at most, where edges were enclosed."""
     if all(t.edge_rate_high is None for t in trees) and all(f.edge_rate_high is None for f in feeds):
