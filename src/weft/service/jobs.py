@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -45,18 +46,29 @@ class Service:
         return "the stream has ended"
 
     def queries(self) -> list[dict[str, Any]]:
-        plan, metrics = self.run.plan(), self.run.metrics()
-        costs = query_costs(plan)
-        return [self._query(acq, plan, float(costs[acq.name]), metrics) for acq in plan.workload]
+        plan = self.run.plan()
+        return self._described(plan, plan.workload)
 
     def query(self, name: str) -> dict[str, Any]:
         plan = self.run.plan()
         if name not in plan.workload.by_name:
             raise self.unknown(name)
-        cost = float(query_costs(plan)[name])
-        return self._query(plan.workload.by_name[name], plan, cost, self.run.metrics())
+        return self._described(plan, [plan.workload.by_name[name]])[0]
 
-    def _query(self, acq: ACQ, plan: Plan, cost: float, metrics: dict[str, Any]) -> dict[str, Any]:
+    def _described(self, plan: Plan, queries: Iterable[ACQ]) -> list[dict[str, Any]]:
+        metrics, costs, whole = self.run.metrics(), query_costs(plan), float(plan.cost) or 1.0
+        trees = {name: number for number, tree in enumerate(plan.trees, 1) for name in tree.queries}
+        return [
+            {
+                **self._standing(acq, metrics),
+                "tree": trees[acq.name],
+                "cost": float(costs[acq.name]),
+                "cost_share": float(costs[acq.name]) / whole,
+            }
+            for acq in queries
+        ]
+
+    def _standing(self, acq: ACQ, metrics: dict[str, Any]) -> dict[str, Any]:
         since, until, joined = None, None, True
         try:
             until = self.run.until(acq.name)
@@ -73,9 +85,6 @@ class Service:
             "joined": joined,
             "since": since,
             "until": until,
-            "tree": next(number for number, tree in enumerate(plan.trees, 1) if acq.name in tree.queries),
-            "cost": cost,
-            "cost_share": cost / float(plan.cost) if plan.cost else 0.0,
             "matched_rows": metrics["matched_by_query"].get(acq.name, 0),
             "answers": metrics["answers_by_query"].get(acq.name, 0),
             "late_rows": metrics["late_by_query"].get(acq.name, 0),
