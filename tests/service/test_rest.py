@@ -48,7 +48,8 @@ def test_queries_join_change_and_leave(served: Served) -> None:
     assert served.client.delete("/queries/top").status_code == 204
     refused(served.client.get("/queries/top"), 404)
     reasons = [change["reason"] for change in served.client.get("/changes").json()["changes"]]
-    assert reasons[:2] == ["woven", "added top"]
+    assert reasons[0] == "woven"
+    assert "added top" in reasons
 
 
 def test_a_query_is_refused_with_the_word_that_is_wrong(served: Served) -> None:
