@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from math import prod
 from multiprocessing.connection import Connection
 from random import Random
 from typing import Any
@@ -24,6 +25,13 @@ from weft.optimizer.weaving import Weaving
 
 SECOND = 1_000_000
 COUNTS = ((40, 1_000), (100, 1_000), (40, 86_400), (100, 86_400))
+F1_SLIDES = (
+    (97, 101), (47, 53, 59), (97, 101, 103), (173, 179, 181), (239, 241, 251), (499, 503, 509), (983, 991, 997),
+)  # fmt: skip
+"""Primes, so that no two have a common divisor; composite slides of ten thousand to a billion marks."""
+F1_TIMES = 20
+"""F1 takes microseconds: one run would time the clock."""
+TABLE_6 = (350, 14_000)
 PEOPLE = sorted(
     {n * unit for unit in (1, 60) for n in (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30)}
     | {n * 3600 for n in (1, 2, 3, 4, 6, 8, 12, 24)}
@@ -36,8 +44,10 @@ SUMMARY = {
        f"prototype's time over weft's: {n} random windows with fragments, slides to {slide:,}"
        for n, slide in COUNTS},
     "count_ratio_least": "the least of these",
-    "f1_over_bit_set_mean": "time of the bit set over F1's, mean over sets of primes up to what a bit set holds",
-    "f1_over_bit_set_most": "the greatest",
+    "f1_over_bit_set_mean": "time of the bit set over F1's, mean over composite slides of ten thousand marks and more",
+    "f1_over_bit_set_least": "the least, for the shortest composite slide",
+    "f1_over_bit_set_most": "the greatest, mostly for the longest",
+    "f1_table_6_marks": f"the first composite slide from which F1 is {TABLE_6[0]} times as fast, where table 6 begins",
     "lazy_same_merges": "whether lazy merging merges what merging pair by pair does",
     "lazy_counts_ratio": "pairs that merging pair by pair counts over those that lazy merging counts",
     "million_seconds": "planning the queries of dissertation table 5, experiment 1, at their greatest number",
@@ -55,6 +65,7 @@ SUMMARY = {
 class PlanSettings:
     seeds: int = option(3, "Random sets of windows a counter is timed on.", quick=2)
     counts: int = option(4, "How many of the four kinds of sets are counted.", quick=2)
+    f1: int = option(len(F1_SLIDES), "How many composite slides F1 and the bit set meet on.", quick=5)
     merged: int = option(60, "Windows that are merged pair by pair.", quick=25)
     queries: int = option(1_000_000, "Queries of experiment 1.", quick=20_000)
     others: int = option(1_000, "Queries of the other experiments, but 50 of the fourth.", quick=100)
@@ -107,14 +118,18 @@ def _counters(settings: PlanSettings, summary: dict[str, Any], say: Say) -> Iter
 
 def _f1(settings: PlanSettings, summary: dict[str, Any], say: Say) -> Iterable[Row]:
     ratios = []
-    for slides in ((97, 101), (97, 101, 103), (29, 31, 37, 41), (11, 13, 17, 19, 23), (197, 199, 211), (251, 241, 239)):
+    for slides in F1_SLIDES[: settings.f1]:
         edges = Edges.of_classes((slide, 0) for slide in slides)
-        mine, found = timed(lambda e=edges: f1.density(e))  # type: ignore[misc]
-        rival, expected = timed(lambda e=edges: bit_set.density(e))  # type: ignore[misc]
-        ratios.append(rival / mine)
-        yield {"what": "f1", "windows": len(slides), "longest": max(slides), "weft_seconds": mine,
-               "rival_seconds": rival, "equal": found == expected}  # fmt: skip
-    summary["f1_over_bit_set_mean"], summary["f1_over_bit_set_most"] = sum(ratios) / len(ratios), max(ratios)
+        say(f"F1 and the bit set over {edges.period:,} marks")
+        mine, (found, *_) = timed(lambda e=edges: [f1.density(e) for _ in range(F1_TIMES)])  # type: ignore[misc]
+        rival, expected = timed(lambda e=edges: bit_set.marked(e.classes, e.period))  # type: ignore[misc]
+        ratios.append(rival / (mine / F1_TIMES))
+        yield {"what": "f1", "windows": len(slides), "longest": max(slides), "marks": edges.period,
+               "weft_seconds": mine / F1_TIMES, "rival_seconds": rival, "ratio": ratios[-1],
+               "equal": found * edges.period == expected}  # fmt: skip
+    summary["f1_over_bit_set_mean"] = sum(ratios) / len(ratios)
+    summary["f1_over_bit_set_least"], summary["f1_over_bit_set_most"] = min(ratios), max(ratios)
+    summary["f1_table_6_marks"] = next((prod(s) for s, r in zip(F1_SLIDES, ratios) if r >= TABLE_6[0]), None)
 
 
 def _lazy(settings: PlanSettings, summary: dict[str, Any], say: Say) -> Iterable[Row]:
