@@ -31,7 +31,8 @@ def test_every_figure_of_the_papers_is_there() -> None:
     dissertation = [str(n) for n in (*range(34, 40), *range(42, 49))]
     paper_5 = [f"phantoms-{n}" for n in (7, 8, 11, *range(15, 28))]
     paper_4 = [f"schedule-{n}" for n in range(5, 9)]
-    tables = ["table6", "table12", "table13"]
+    chapter_6 = ["p3-40", "p3-41", "table9", "table10"]
+    tables = ["table6", "table12", "table13", *chapter_6]
     assert sorted(FIGURES) == sorted([*paper_1, *dissertation, *tables, *paper_4, *paper_5])
 
 

@@ -11,6 +11,7 @@ from weft.bench.figures.phantoms_choosing import PHANTOM_CHOOSING
 from weft.bench.figures.phantoms_collisions import PHANTOM_COLLISIONS
 from weft.bench.figures.phantoms_counted import PHANTOM_COUNTED
 from weft.bench.figures.phantoms_space import PHANTOM_SPACE
+from weft.bench.figures.placement import PLACEMENTS
 from weft.bench.figures.schedule import SCHEDULES
 from weft.bench.figures.sharing import SHARING
 from weft.bench.figures.short_cuts import SHORT_CUTS
@@ -20,7 +21,7 @@ PHANTOMS = (*PHANTOM_COLLISIONS, *PHANTOM_SPACE, *PHANTOM_CHOOSING, *PHANTOM_COU
 
 FIGURES: Mapping[str, Figure] = {
     figure.name: figure
-    for figure in (*SHARING, *MENDING, *SHORT_CUTS, *COUNTING, *TECHNIQUE_FIGURES, *PHANTOMS, *SCHEDULES)
+    for figure in (*SHARING, *MENDING, *SHORT_CUTS, *COUNTING, *TECHNIQUE_FIGURES, *PHANTOMS, *SCHEDULES, *PLACEMENTS)
 }
 
 __all__ = ["FIGURES", "Claim", "Figure", "Scale"]

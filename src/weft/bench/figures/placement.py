@@ -1,0 +1,163 @@
+"""Dissertation, chapter 6: figures 40 and 41, tables 9 and 10: thirteen ways to place queries on nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from time import process_time
+
+from weft.bench.benchmark import Row, Say
+from weft.bench.figures.figure import Claim, Figure, Scale, mean
+from weft.optimizer.generate import Shape, generate
+from weft.optimizer.placement import OPTIMIZERS, Node, Placement, fronts, knee, place
+
+Experiment = tuple[int, int, int, int, int, int, str]
+"""Qnum, Nnum, rate, Smax, Zskew, Omax, Gen: table 8."""
+
+FULL: tuple[Experiment, ...] = tuple(
+    product((250, 500), (4, 8, 16, 32), (10, 100), (25, 50), (0, 1), (10, 100), ("normal", "diverse"))
+)
+QUICK: tuple[Experiment, ...] = tuple(product((60,), (4, 16), (10, 100), (25,), (1,), (10, 100), ("normal", "diverse")))
+OWN = "knee"
+SAME = 1 + 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    optimizer: str
+    total: float
+    maximum: float
+    seconds: float
+    """Of processor time."""
+
+
+@lru_cache(maxsize=512)
+def _ran(experiment: Experiment, seed: int) -> tuple[Ran, ...]:
+    """All thirteen, and weft's own last."""
+    queries, number, rate, slide, skew, overlap, slides = experiment
+    shape = Shape(queries, slide, Fraction(rate), skew, overlap, slides, seed)
+    workload, nodes = generate(shape), [Node()] * number
+    found = []
+    for name in (*OPTIMIZERS, OWN):
+        begun = process_time()
+        placed = place(workload, nodes, rate, name)
+        found.append(Ran(name, float(placed.total), float(placed.maximum), process_time() - begun))
+    return tuple(found)
+
+
+def experiments(scale: Scale, say: Say) -> list[tuple[Ran, ...]]:
+    chosen = scale.of(QUICK, FULL)
+    found = []
+    for number, experiment in enumerate(chosen, 1):
+        found.append(_ran(experiment, scale.seed))
+        if number % 8 == 0:
+            say(f"{number} of {len(chosen)} experiments")
+    return found
+
+
+def quality(scale: Scale, say: Say) -> list[Row]:
+    """0 is the best of the thirteen, 100 the worst, on average over the experiments."""
+    ran = experiments(scale, say)
+    rows: list[Row] = []
+    for series in ("total", "maximum"):
+        costs = [[float(getattr(one, series)) for one in experiment] for experiment in ran]
+        best, worst = [min(row[:-1]) for row in costs], [max(row[:-1]) for row in costs]
+        for number, name in enumerate((*OPTIMIZERS, OWN)):
+            mine = [row[number] for row in costs]
+            behind = [100 * (one / least - 1) for one, least in zip(mine, best) if one > least * SAME]
+            rows.append(
+                {
+                    "series": series,
+                    "number": number + 1,
+                    "optimizer": name,
+                    "quality_percent": 100 * (mean(mine) - mean(best)) / (mean(worst) - mean(best)),
+                    "best_percent": 100 * (1 - len(behind) / len(ran)),
+                    "behind_percent": mean(behind) if behind else 0.0,
+                    "seconds": mean([experiment[number].seconds for experiment in ran]),
+                }
+            )
+    return rows
+
+
+def _of(rows: Sequence[Row], series: str, name: str) -> Row:
+    return next(row for row in rows if row["series"] == series and row["optimizer"] == name)
+
+
+def quality_claims(rows: list[Row]) -> list[Claim]:
+    def first(series: str) -> str:
+        named = [row for row in rows if row["series"] == series and row["optimizer"] != OWN]
+        return str(min(named, key=lambda row: row["quality_percent"])["optimizer"])
+
+    own_total, own_max = (_of(rows, series, OWN)["quality_percent"] for series in ("total", "maximum"))
+    return [
+        Claim("WG_TN has the best total cost", f"{first('total')}", first("total") == "wg_tn"),
+        Claim("WG_I has the best maximum cost", f"{first('maximum')}", first("maximum") == "wg_i"),
+        Claim("-", f"weft's knee: {own_total:.0f} % in total and {own_max:.0f} % in maximum cost", None),
+    ]
+
+
+def breakdown_claims(rows: list[Row]) -> list[Claim]:
+    claims = []
+    for series, name, wins, behind in (
+        ("maximum", "wg_i", 80, 3),
+        ("maximum", "wg_tn", 17, 48),
+        ("total", "wg_i", 5, 9),
+        ("total", "wg_tn", 90, 0.2),
+    ):
+        row = _of(rows, series, name)
+        ours = f"{row['best_percent']:.0f} %, else {row['behind_percent']:.1f} % behind"
+        said = f"{name.upper()} is best in {series} cost in {wins} %, else {behind:g} % behind"
+        claims.append(Claim(said, ours, abs(row["best_percent"] - wins) <= 10))
+    return claims
+
+
+def time_claims(rows: list[Row]) -> list[Claim]:
+    slowest = max((row for row in rows if row["optimizer"] != OWN), key=lambda row: row["seconds"])
+    most = f"{slowest['seconds']:.2f} s ({slowest['optimizer']})"
+    return [Claim("no optimizer takes more than 13 s on average (W_TL 12.6 s)", most, slowest["seconds"] <= 13)]
+
+
+def loads(scale: Scale, say: Say) -> list[Row]:
+    """Costs of the nodes, the dearest first."""
+    (queries,) = scale.of((100,), (250,))
+    shape = Shape(queries, 25, Fraction(100), 1, 100, "normal", scale.seed)
+    workload, nodes = generate(shape), [Node()] * 4
+    placed: list[tuple[str, Placement]] = [(name, place(workload, nodes, 100, name)) for name in OPTIMIZERS]
+    placed.append((OWN, knee(fronts(workload, nodes, 100))))
+    say(f"{queries} queries on 4 nodes")
+    return [
+        {"series": name, "node": number, "cost": float(cost), "total": float(one.total)}
+        for name, one in placed
+        for number, cost in enumerate(sorted(one.costs, reverse=True), 1)
+    ]
+
+
+def load_claims(rows: list[Row]) -> list[Claim]:
+    def spread(name: str) -> float:
+        costs = [float(row["cost"]) for row in rows if row["series"] == name]
+        return max(costs) / mean(costs)
+
+    total = {row["series"]: row["total"] for row in rows}
+    return [
+        Claim("W_TN and WG_TN are very imbalanced",
+              f"the dearest node has {spread('w_tn'):.2f} and {spread('wg_tn'):.2f} times the mean",
+              min(spread("w_tn"), spread("wg_tn")) > 1.2),
+        Claim("W_I and WG_I are well balanced", f"{spread('w_i'):.2f} and {spread('wg_i'):.2f} times",
+              max(spread("w_i"), spread("wg_i")) < 1.1),
+        Claim("WG_I's total cost is practically as low as WG_TN's", f"{total['wg_i'] / total['wg_tn']:.2f} times",
+              total["wg_i"] / total["wg_tn"] < 1.05),
+    ]  # fmt: skip
+
+
+PLACEMENTS = (
+    Figure("p3-40", "Quality of placements", "dissertation, figure 40", "number", "quality_percent", quality,
+           quality_claims),
+    Figure("table9", "Where WG_I and WG_TN win", "dissertation, table 9", "number", "best_percent", quality,
+           breakdown_claims, drawn=False),
+    Figure("table10", "How long placing takes", "dissertation, table 10", "number", "seconds", quality, time_claims,
+           drawn=False),
+    Figure("p3-41", "Costs of four nodes", "dissertation, figure 41", "node", "cost", loads, load_claims),
+)  # fmt: skip

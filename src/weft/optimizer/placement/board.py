@@ -1,0 +1,114 @@
+"""Trees on nodes: what each node has to do, and a placement as the value that is handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+
+from weft.model import WeftError
+from weft.optimizer.cost import Cost
+from weft.optimizer.edge_counting import edge_rate
+from weft.optimizer.parts import Part, joint_load, union
+from weft.plan.values import Tree
+
+
+class NoNodes(WeftError):
+    """There is nothing to place trees on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """`capacity` is how fast it is, as a multiple of the others."""
+
+    capacity: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        if self.capacity <= 0:
+            raise NoNodes(f"a node's capacity must be above 0, got {self.capacity}; leave the node out instead")
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Every tree passes over the rows itself: a tree costs the rate and its final operations."""
+
+    rate: Fraction
+    cost: Cost
+
+    def of(self, part: Part) -> Fraction:
+        return self.rate + part.high * part.omega
+
+    def weave(self, left: Part, right: Part) -> Part:
+        """Two trees as one."""
+        edges = union(left.pieces + right.pieces)
+        rate = edge_rate(edges)
+        load = joint_load(left.load, right.load, self.cost.technique)
+        return Part.priced(tuple(sorted(left.queries + right.queries)), (edges,), (rate, rate), load, self.cost)
+
+
+class Board:
+    """Trees on nodes in the making. `costs[n]` is in operations a second; `loads` are by capacity."""
+
+    def __init__(self, nodes: Sequence[Node], prices: Prices) -> None:
+        if not nodes:
+            raise NoNodes("there are no nodes; give at least one")
+        self.nodes, self.prices = tuple(nodes), prices
+        self.parts: list[list[Part]] = [[] for _ in nodes]
+        self.costs: list[Fraction] = [Fraction(0) for _ in nodes]
+
+    def load(self, node: int, more: Fraction = Fraction(0)) -> Fraction:
+        return (self.costs[node] + more) / self.nodes[node].capacity
+
+    def lowest(self, more: Fraction = Fraction(0)) -> int:
+        """The node with the smallest load, if it had so much more to do."""
+        return min(range(len(self.nodes)), key=lambda node: self.load(node, more))
+
+    def group(self, part: Part, node: int) -> None:
+        """As a tree of its own."""
+        self.parts[node].append(part)
+        self.costs[node] += self.prices.of(part)
+
+    def weave(self, part: Part, node: int, tree: int, woven: Part | None = None) -> None:
+        """Into a tree of the node."""
+        old = self.parts[node][tree]
+        new = woven or self.prices.weave(old, part)
+        self.parts[node][tree] = new
+        self.costs[node] += self.prices.of(new) - self.prices.of(old)
+
+    def placed(self, optimizer: str) -> Placement:
+        trees = tuple(tuple(part.tree(self.prices.cost) for part in parts) for parts in self.parts)
+        return Placement(optimizer, trees, tuple(self.costs), self.nodes)
+
+
+Optimizer = Callable[[Sequence[Part], Sequence[Node], Prices, Random], Board]
+"""Each tree that is given comes to lie on a node, alone or woven with others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The trees of each node, and what they cost it in operations a second."""
+
+    optimizer: str
+    trees: tuple[tuple[Tree, ...], ...]
+    costs: tuple[Fraction, ...]
+    nodes: tuple[Node, ...]
+
+    @property
+    def total(self) -> Fraction:
+        """Equation 6.1."""
+        return sum(self.costs, Fraction(0))
+
+    @property
+    def maximum(self) -> Fraction:
+        """Equation 6.2, a node's cost divided by its capacity."""
+        return max(cost / node.capacity for cost, node in zip(self.costs, self.nodes))
+
+    def dominates(self, other: Placement) -> bool:
+        """Nowhere worse, and somewhere better."""
+        mine, theirs = (self.total, self.maximum), (other.total, other.maximum)
+        return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]
+
+
+def dearest_first(parts: Iterable[Part], prices: Prices) -> list[Part]:
+    return sorted(parts, key=lambda part: (-prices.of(part), part.position))

@@ -1,0 +1,60 @@
+"""weft's own: all placements worth having, from the least total cost to the least maximum.
+
+Weave Share passes through every number of trees. After each merge the trees are balanced over the nodes: few trees cost
+less altogether, many can be balanced better. What the dissertation's optimizers find is put beside, and whatever is
+worse than another in both costs goes.
+
+cost    that of Weave Share and of WG_I, and a balancing for each merge
+source  our own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from random import Random
+
+from weft.optimizer.parts import Part
+from weft.optimizer.placement.board import Node, Placement, Prices
+from weft.optimizer.placement.inserted import weave_inserted, weave_or_group_inserted
+from weft.optimizer.placement.to_lowest import group_to_lowest
+from weft.optimizer.placement.to_nodes import weave_then_group, weave_to_nodes
+from weft.optimizer.weaving import Weaving
+
+BESIDE = {
+    "wg_tn": weave_then_group,
+    "w_tn": weave_to_nodes,
+    "wg_i": weave_or_group_inserted,
+    "w_i": weave_inserted,
+}
+
+
+def front(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> tuple[Placement, ...]:
+    """By total cost, the least first; the maximum falls from one to the next."""
+    found = [optimizer(parts, nodes, prices, random).placed(name) for name, optimizer in BESIDE.items()]
+    weaving = Weaving(parts, prices.rate, prices.cost)
+    while True:
+        trees = sorted(weaving.parts.values(), key=lambda part: part.position)
+        found.append(group_to_lowest(trees, nodes, prices, random).placed("front"))
+        merge = weaving.best()
+        if merge is None or (merge.gain <= 0 and len(weaving.parts) <= len(nodes)):
+            return undominated(found)
+        weaving.merge(merge)
+
+
+def undominated(placements: Iterable[Placement]) -> tuple[Placement, ...]:
+    kept: list[Placement] = []
+    for placement in sorted(placements, key=lambda p: (p.total, p.maximum)):
+        if not kept or placement.maximum < kept[-1].maximum:
+            kept.append(placement)
+    return tuple(kept)
+
+
+def knee(placements: Sequence[Placement]) -> Placement:
+    """The one whose worse excess is least: over the least total, or over the least maximum."""
+    total, maximum = min(p.total for p in placements), min(p.maximum for p in placements)
+    return min(placements, key=lambda p: max(_over(p.total, total), _over(p.maximum, maximum)))
+
+
+def _over(one: Fraction, least: Fraction) -> Fraction:
+    return one / least if least else Fraction(1)

@@ -1,0 +1,54 @@
+"""Inserted: one after the other, each where its node costs least afterwards (algorithm 6).
+
+weave         into the tree of one of the nodes
+weave, group  into any tree of any node, or alone on the lowest node
+cost          as many weavings as trees times trees there are
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+
+from weft.optimizer.parts import Part
+from weft.optimizer.placement.board import Board, Node, Prices
+
+
+def weave_inserted(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
+    return _insert(parts, nodes, prices, grouping=False)
+
+
+def weave_or_group_inserted(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
+    return _insert(parts, nodes, prices, grouping=True)
+
+
+def _insert(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, grouping: bool) -> Board:
+    board = Board(nodes, prices)
+    for part in parts:
+        if [] in board.parts:
+            board.group(part, board.parts.index([]))
+            continue
+        load, node, tree, woven = _best_weaving(board, part)
+        lowest = board.lowest(prices.of(part))
+        if grouping and board.load(lowest, prices.of(part)) < load:
+            board.group(part, lowest)
+        else:
+            board.weave(part, node, tree, woven)
+    return board
+
+
+def _best_weaving(board: Board, part: Part) -> tuple[Fraction, int, int, Part]:
+    """The node's load afterwards, which node, which of its trees, and the two as one."""
+    found: tuple[Fraction, int, int, Part] | None = None
+    for node, trees in enumerate(board.parts):
+        for number, tree in enumerate(trees):
+            # Weaving never makes a tree cheaper.
+            if found is not None and board.load(node) >= found[0]:
+                break
+            woven = board.prices.weave(tree, part)
+            load = board.load(node, board.prices.of(woven) - board.prices.of(tree))
+            if found is None or load < found[0]:
+                found = load, node, number, woven
+    assert found is not None
+    return found

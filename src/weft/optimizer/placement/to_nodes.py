@@ -1,0 +1,38 @@
+"""To Nodes: Weave Share on all trees, then one tree a node or the trees balanced over the nodes (algorithm 5).
+
+weave         merging goes on, even at a loss, until there are no more trees than nodes
+weave, group  what Weave Share leaves goes to the lowest, alone
+cost          that of Weave Share
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from weft.optimizer.parts import Part
+from weft.optimizer.placement.board import Board, Node, Prices
+from weft.optimizer.placement.to_lowest import group_to_lowest
+from weft.optimizer.weaving import Weaving
+
+
+def weave_to_nodes(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
+    return group_to_lowest(woven(parts, len(nodes), prices, at_a_loss=True), nodes, prices, random)
+
+
+def weave_then_group(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
+    return group_to_lowest(woven(parts, len(nodes), prices, at_a_loss=False), nodes, prices, random)
+
+
+def woven(parts: Sequence[Part], nodes: int, prices: Prices, at_a_loss: bool) -> list[Part]:
+    """Best merge first, while it gains; or while there are more trees than nodes.
+
+    As in algorithm 5 merging goes on below the number of nodes where that still gains: the text says that it stops
+    there, and then the total cost would not be the least.
+    """
+    weaving = Weaving(parts, prices.rate, prices.cost)
+    while (merge := weaving.best()) is not None:
+        if merge.gain <= 0 and not (at_a_loss and len(weaving.parts) > nodes):
+            break
+        weaving.merge(merge)
+    return sorted(weaving.parts.values(), key=lambda part: part.position)
