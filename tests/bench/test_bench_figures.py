@@ -36,7 +36,7 @@ def test_every_figure_of_the_papers_is_there() -> None:
     assert sorted(FIGURES) == sorted([*paper_1, *dissertation, *tables, *paper_4, *paper_5])
 
 
-@pytest.mark.parametrize("name", ["7", "14", "34", "43", "47", "phantoms-8", "phantoms-17", "phantoms-22"])
+@pytest.mark.parametrize("name", ["7", "14", "34", "43", "47", "p3-41", "phantoms-8", "phantoms-17", "phantoms-22"])
 def test_a_figure_has_points_and_says_what_the_papers_say(name: str) -> None:
     figure = FIGURES[name]
     rows = figure.rows(TINY, quiet)

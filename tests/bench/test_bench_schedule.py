@@ -6,6 +6,7 @@ import json
 
 from typer.testing import CliRunner
 
+from weft.bench.figures import FIGURES, Scale
 from weft.bench.figures.schedule_setting import FIELDS, HIGH, LOW, Counters, draw, play
 from weft.bench.schedule import SUMMARY
 from weft.cli.app import app
@@ -37,3 +38,18 @@ def test_the_high_rate_costs_more_and_one_time_queries_are_answered() -> None:
     found = play("late_pending", 5, LOW, seed=1, seconds=40)
     assert found.one_time_answers >= 38
     assert found == play("late_pending", 5, LOW, seed=1, seconds=40)
+
+
+def test_figures_5_and_6_draw_the_same_runs_and_say_what_the_paper_says() -> None:
+    scale = Scale(quick=True, repeat=1, seed=1, budget=1)
+    heard: list[str] = []
+    for name, claims in (("schedule-5", 5), ("schedule-6", 4)):
+        figure = FIGURES[name]
+        rows = figure.rows(scale, heard.append)
+        assert {row["series"] for row in rows} == {"No-S", "AS", "CS", "HS", "H-LS", "H-LP"}
+        found = figure.claims(rows)
+        assert len(found) == claims
+        assert found[0].agrees
+        (chart,) = figure.charts(rows)
+        assert all(len(points) == 2 for points in chart.series.values())
+    assert heard == 2 * ["40 queries at 1500 rows/s", "160 queries at 1500 rows/s"]
