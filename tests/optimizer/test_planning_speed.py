@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,9 +10,10 @@ import pytest
 from exhaustive import pair_by_pair, query
 
 from weft.bench.plan import people, random_windows
-from weft.model import InvalidWindow, Window, Workload
+from weft.model import EdgeClass, Edges, InvalidWindow, Window, Workload
 from weft.optimizer import TECHNIQUES, Cost, bounds, optimize
-from weft.optimizer.edge_counting import between, exact
+from weft.optimizer.edge_counting import between, exact, f1
+from weft.optimizer.incremental import change_plan
 from weft.optimizer.parts import equal_edges
 from weft.optimizer.weaving import Weaving
 from weft.plan import text
@@ -130,6 +132,28 @@ def test_a_tree_too_large_to_count_has_a_cost_between_two_numbers_and_says_so(mo
     assert tree.edge_rate < counted.trees[0].edge_rate < (tree.edge_rate_high or 0)
     assert f"cost {text.amount(enclosed.cost)} to {text.amount(enclosed.cost_high)} ops/s" in explain(enclosed)
     assert to_json(enclosed)["cost_high_exact"] == str(enclosed.cost_high)
+
+
+def test_a_plan_whose_edges_are_enclosed_is_mended_without_counting_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    cost, workload = Cost(TECHNIQUES["panes"]), random_windows(40, seed=6)
+    new, gone = replace(workload[7], name="again"), [workload[3].name]
+    counted, _ = change_plan(optimize(workload, 10_000, "weave_share", "panes"), [new], gone, cost)
+    between._missed_between.cache_clear()
+    monkeypatch.setattr(between, "STEPS", 0)
+    monkeypatch.setattr(exact, "_missed", _only_few)
+    plan = optimize(workload, 10_000, "weave_share", "panes")
+    mended, _ = change_plan(plan, [new], gone, cost)
+    together = optimize(workload, 10_000, "shared", "panes")
+    between._missed_between.cache_clear()
+    assert mended.cost_high is not None
+    assert mended.cost <= counted.cost <= mended.cost_high <= mended.cost * Fraction(1001, 1000)
+    assert [t.queries for t in mended.trees] == [t.queries for t in counted.trees]
+    assert together.cost_high is not None
+
+
+def _only_few(classes: Sequence[EdgeClass]) -> Fraction:
+    assert len(classes) <= exact.FEW, f"{len(classes)} classes were counted"
+    return 1 - f1.density(Edges(tuple(classes)))
 
 
 @pytest.mark.parametrize(("length", "slide"), [(10, 0), (10, -1), (-5, -5), (5, 10)])

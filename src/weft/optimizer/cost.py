@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from weft.model import ACQ, Edges, Window
-from weft.optimizer.edge_counting import edge_rate
+from weft.optimizer.edge_counting import edge_rate, edge_rate_between
 from weft.optimizer.techniques import TECHNIQUES, Load, Technique
 from weft.plan.values import Feed, Tree
 
@@ -33,10 +33,22 @@ class Cost:
 
     def tree(self, queries: Sequence[ACQ]) -> Tree:
         """The tree that these queries, all of one grouping, would share."""
-        edges = Edges.of(q.window for q in queries)
-        rate = edge_rate(edges)
-        omega = self.technique.omega(Load.of(q.window for q in queries), rate)
-        return Tree(tuple(q.name for q in queries), edges, rate, omega, self.technique.name)
+        edges, load = Edges.of(q.window for q in queries), Load.of(q.window for q in queries)
+        rate, high, omega = self.rates(edges, load)
+        names, most = tuple(q.name for q in queries), None if high == rate else high
+        return Tree(names, edges, rate, omega, self.technique.name, edge_rate_high=most)
+
+    def rates(self, edges: Edges, load: Load) -> tuple[Fraction, Fraction, Fraction]:
+        """Slices a second, at least and at most, and omega.
+
+        Where operations hang on the count itself, an interval of edges says nothing certain: then they are counted.
+        """
+        rate, high = edge_rate_between(edges)
+        omega = self.technique.omega(load, high)
+        if rate != high and omega != self.technique.omega(load, rate):
+            rate = high = edge_rate(edges)
+            omega = self.technique.omega(load, rate)
+        return rate, high, omega
 
     def alone(self, query: ACQ, statistics: Statistics) -> Fraction:
         """A tree with a pass of its own for a single query."""

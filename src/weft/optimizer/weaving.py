@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from weft.model import ACQ
 from weft.optimizer.bounds import SLACK, Members, Table, bundles
 from weft.optimizer.cost import Cost
-from weft.optimizer.edge_counting import Board, edge_rate, edge_rate_between
+from weft.optimizer.edge_counting import Board
 from weft.optimizer.listing import Listed, Reading
 from weft.optimizer.parts import Merge, Part, equal_edges, joint_load, union
 
@@ -237,17 +237,13 @@ class Weaving:
     def _evaluate(self, left: Part, right: Part) -> Merge:
         self.counted += 1
         pieces = left.pieces + right.pieces
+        load = joint_load(left.load, right.load, self._cost.technique)
         if self._board is not None:
             rate = high = self._board.edge_rate(left, right)
+            omega = self._cost.technique.omega(load, rate)
         else:
             pieces = (union(pieces),)
-            rate, high = edge_rate_between(pieces[0])
-        load = joint_load(left.load, right.load, self._cost.technique)
-        omega = self._cost.technique.omega(load, high)
-        if rate != high and omega != self._cost.technique.omega(load, rate):
-            # The operations hang on the count itself: an interval of edges says nothing certain about them.
-            rate = high = edge_rate(pieces[0])
-            omega = self._cost.technique.omega(load, rate)
+            rate, high, omega = self._cost.rates(pieces[0], load)
         before = left.rate * left.omega + right.rate * right.omega
         return Merge(self._saving + before - high * omega, left, right, pieces, (rate, high), load)
 

@@ -12,7 +12,7 @@ from math import lcm
 
 from weft.model import ACQ, Edges
 from weft.optimizer.cost import Cost
-from weft.optimizer.edge_counting import edge_rate
+from weft.optimizer.edge_counting import edge_rate_between
 from weft.optimizer.strategies.building import Positioned
 from weft.optimizer.techniques import Load
 from weft.plan.values import Tree
@@ -35,6 +35,8 @@ class Sum:
     edges: Edges | None
     load: Load
     final: Fraction
+    most: Fraction
+    """Above `final` where edges were not counted but enclosed."""
 
 
 class Pricing:
@@ -66,18 +68,18 @@ class Pricing:
     @property
     def edge_rate(self) -> Fraction:
         """Slices a second where every edge of the grouping cuts one."""
-        return edge_rate(Edges.of(q.window for atom in self.atoms for _, q in atom))
+        return edge_rate_between(Edges.of(q.window for atom in self.atoms for _, q in atom))[0]
 
     def final(self, tree: int) -> Fraction:
-        """Final operations a second."""
+        """Final operations a second, at least."""
         return self._sum(tree).final
 
     def joined(self, left: int, right: int) -> Fraction:
-        """The same for two disjoint trees as one, from what is known of the two."""
+        """The same for two disjoint trees as one, from what is known of the two, at most: what is gained is certain."""
         whole = left | right
         if whole not in self._known:
             self._remember(whole, self._join(self._sum(left), self._sum(right)))
-        return self._known[whole].final
+        return self._known[whole].most
 
     def tree(self, tree: int) -> Tree:
         return self._cost.tree(self.queries(tree))
@@ -128,8 +130,12 @@ class Pricing:
         return self._priced(0, edges, left.load | right.load)
 
     def _priced(self, marks: int, edges: Edges | None, load: Load) -> Sum:
-        rate = marks.bit_count() / self._seconds if edges is None else edge_rate(edges)
-        return Sum(marks, edges, load, rate * self._cost.technique.omega(load, rate))
+        if edges is None:
+            rate = marks.bit_count() / self._seconds
+            final = rate * self._cost.technique.omega(load, rate)
+            return Sum(marks, None, load, final, final)
+        rate, high, omega = self._cost.rates(edges, load)
+        return Sum(marks, edges, load, rate * omega, high * omega)
 
 
 def bits(tree: int) -> Iterator[int]:
