@@ -7,8 +7,10 @@ and types of the answers are the ones it gives. Queries that differ only in thei
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
+from math import inf
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,6 +24,7 @@ from weft.engine import CallLayout, FeedLayout, Grouping, Layout, QueryLayout, T
 from weft.engine.layout import FilterBit
 from weft.engine.project import CannotEvaluate, Typed, bind
 from weft.model import ACQ, Call, Edges, Expression, Window
+from weft.optimizer.filter_classes import filter_classes
 from weft.plan import Feed, Plan
 from weft.spark.analysis import Analysis, analysis
 from weft.spark.columns import PhysicalColumns
@@ -30,6 +33,7 @@ from weft.spark.signature import Signature
 from weft.spark.slice import feed_slicing, micros
 from weft.spark.tables import NativeFeed
 from weft.sql import refuse
+from weft.sql.cuts import cuts
 
 if TYPE_CHECKING:
     from weft.spark.replay import Replayed
@@ -68,7 +72,7 @@ def bind_plan(
         event_micros = micros(event_time, time_type)
         native = "timestamp_ntz" if time_type == "timestamp_ntz" else "timestamp"
         binder = _Binder(plan, analyse, f"{event_micros} AS {EVENT_TIME}", groupings)
-        feeds = [binder.feed(number, feed) for number, feed in enumerate(plan.feeds)]
+        feeds = binder.feeds()
         analyse.known.forget_all_but(plan.workload.by_name)
         layout = Layout(
             users=_users(plan),
@@ -97,17 +101,36 @@ class _Binder:
         self._event_micros = event_micros
         self.columns = PhysicalColumns()
         self._schemas: dict[ACQ | str, StructType] = {}
+        self._numbers = count()
         self.groupings = {keys: number for number, keys in enumerate(groupings)}
 
-    def feed(self, number: int, feed: Feed) -> NativeFeed:
-        plan = self._plan
-        queries = [plan.workload.by_name[name] for tree in feed.trees for name in plan.trees[tree].queries]
-        new = [query for query in queries if self._analyse.known.layout(query) is None]
-        for query in new:
-            shape = _shape(query)
-            if shape not in self._schemas and shape not in self._analyse.known.shapes:
-                self._schemas[shape] = self._analyse.query(query, query.spark_sql)
-        self._refuse_chance(new)
+    def feeds(self) -> list[NativeFeed]:
+        """Those of the plan, each once for every class of its filters."""
+        found: list[NativeFeed] = []
+        for feed in self._plan.feeds:
+            queries = [self._plan.workload.by_name[n] for tree in feed.trees for n in self._plan.trees[tree].queries]
+            new = [query for query in queries if self._analyse.known.layout(query) is None]
+            for query in new:
+                shape = _shape(query)
+                if shape not in self._schemas and shape not in self._analyse.known.shapes:
+                    self._schemas[shape] = self._analyse.query(query, query.spark_sql)
+            self._refuse_chance(new)
+            for some in self._classes(queries, feed):
+                found.append(self._feed(len(found), feed, some, len(some) == len(queries)))
+        return found
+
+    def _classes(self, queries: Sequence[ACQ], feed: Feed) -> list[list[ACQ]]:
+        """Queries whose filters share a pass; those without a filter go with the first."""
+        filters = sorted({q.where for q in queries if q.where is not None})
+        rows = float(self._plan.rate / feed.edge_rate) if feed.edge_rate else inf
+        classes = filter_classes([cuts(f) for f in filters], rows)
+        place: dict[str | None, int] = {filters[f]: i for i, each in enumerate(classes) for f in each}
+        found: list[list[ACQ]] = [[] for _ in classes or (None,)]
+        for query in queries:
+            found[place.get(query.where, 0)].append(query)
+        return found
+
+    def _feed(self, number: int, feed: Feed, queries: Sequence[ACQ], whole: bool) -> NativeFeed:
         raw = sorted({a for q in queries for call in q.calls for a in call.arguments})
         types = {a: spark for a, (spark, _) in zip(raw, self._analyse.types(raw, self._event_micros), strict=True)}
         # Rows are counted in every feed: late rows are told by it, and so is the rate.
@@ -133,12 +156,12 @@ class _Binder:
         layout = FeedLayout(
             number=number,
             grouping=grouping,
-            edges=feed_slicing(feed.edges, feed.edge_rate),
+            edges=feed_slicing(feed.edges if whole else _edges(queries), feed.edge_rate),
             key_columns=tuple(key_columns[k] for k in feed.keys),
             words=words,
             components=kept,
             columns=columns,
-            trees=tuple(self._tree(t, grouping, places, len(words), types) for t in feed.trees),
+            trees=tuple(self._trees(feed, queries, whole, grouping, places, len(words), types)),
         )
         return NativeFeed(
             layout,
@@ -169,20 +192,28 @@ class _Binder:
         found = self._analyse.types(expressions, self._event_micros)
         return {e: spark for e, (spark, _) in zip(expressions, found, strict=True)}
 
-    def _tree(
+    def _trees(
         self,
-        number: int,
+        feed: Feed,
+        served: Sequence[ACQ],
+        whole: bool,
         grouping: Grouping,
         filters: Mapping[str | None, FilterBit | None],
         words: int,
         types: Mapping[str, str],
-    ) -> TreeLayout:
-        tree = self._plan.trees[number]
-        queries = tuple(self._query(self._plan.workload.by_name[name], types) for name in tree.queries)
-        used = tuple(dict.fromkeys(c for q in queries for call in q.calls for c in call.components))
-        serving = {served.operator: served.technique for served in tree.serving}
-        begins = _begins(tree.edges, queries)
-        return TreeLayout(number, grouping, tree.edges, used, filters, words, queries, serving, begins)
+    ) -> Iterator[TreeLayout]:
+        """The plan's trees, with those of their queries that the feed serves."""
+        here = {q.name for q in served}
+        for tree in (self._plan.trees[t] for t in feed.trees):
+            acqs = [self._plan.workload.by_name[name] for name in tree.queries if name in here]
+            if not acqs:
+                continue
+            queries = tuple(self._query(acq, types) for acq in acqs)
+            used = tuple(dict.fromkeys(c for q in queries for call in q.calls for c in call.components))
+            serving = {served.operator: served.technique for served in tree.serving}
+            edges = tree.edges if whole else _edges(acqs)
+            begins = _begins(edges, queries)
+            yield TreeLayout(next(self._numbers), grouping, edges, used, filters, words, queries, serving, begins)
 
     def _query(self, acq: ACQ, types: Mapping[str, str]) -> QueryLayout:
         layout = self._analyse.known.layout(acq)
@@ -252,6 +283,10 @@ def _users(plan: Plan) -> dict[str, type[UserAggregate]]:
     for definition in users.values():
         cloudpickle.register_pickle_by_value(sys.modules[definition.__module__])
     return users
+
+
+def _edges(queries: Sequence[ACQ]) -> Edges:
+    return Edges.of(q.window for q in queries)
 
 
 def _begins(edges: Edges, queries: Sequence[QueryLayout]) -> Edges | None:

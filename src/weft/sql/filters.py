@@ -24,6 +24,12 @@ def filter_text(tokens: Tokens) -> str:
         return canonical(bare(tokens))
 
 
+def conjuncts(node: Node) -> list[Node]:
+    """What a row must pass all of, without brackets around it."""
+    node = _inside(node)
+    return _flat(node) if _is(node, "and") else [node]
+
+
 def _text(node: Node) -> str:
     while node.kind == "paren":
         node = node.args[0]

@@ -1,0 +1,47 @@
+"""What a filter asks of a row, a conjunct at a time: which columns it compares with which literals.
+
+Filters that compare one column with literals can pass a row in few ways together, however many they are: `price > 500`
+implies `price > 100`, so that two thresholds have three outcomes and not four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weft.sql.canonical import canonical
+from weft.sql.filters import conjuncts
+from weft.sql.refuse import Source
+from weft.sql.syntax import Node, Unreadable, read
+from weft.sql.tokens import tokenize
+
+_COMPARES = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in", "between"})
+
+Cuts = Mapping[str, frozenset[str]]
+"""By column, the cuts between values that are told apart; what is no comparison with literals stands for itself."""
+
+
+def cuts(where: str) -> Cuts:
+    """
+    >>> {column: sorted(cuts) for column, cuts in cuts("price > 5 AND kind IN ('a', 'b') AND price < 9").items()}
+    {'price': ['5', '9'], 'kind': ["'a'", "'b'"]}
+    >>> {column: sorted(cuts) for column, cuts in cuts("length(name) > 5").items()}
+    {'length(name) > 5': ['']}
+    """
+    try:
+        parts = conjuncts(read(tokenize(Source(where))))
+    except Unreadable:
+        return {where: frozenset({""})}
+    found: dict[str, frozenset[str]] = {}
+    for part in parts:
+        column, values = _of(part)
+        found[column] = found.get(column, frozenset()) | values
+    return found
+
+
+def _of(node: Node) -> tuple[str, frozenset[str]]:
+    if node.kind == "op" and node.name in _COMPARES:
+        columns = [a for a in node.args if a.kind == "column"]
+        literals = [a for a in node.args if a.kind == "literal"]
+        if len(columns) == 1 and len(literals) == len(node.args) - 1:
+            return canonical(columns[0].tokens), frozenset(canonical(a.tokens) for a in literals)
+    return canonical(node.tokens), frozenset({""})
