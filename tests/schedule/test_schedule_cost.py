@@ -109,6 +109,22 @@ def test_the_model_is_what_a_loop_over_time_adds_up(queries: list[Periodic], cos
     assert schedule_cost(tasks, cost) == pytest.approx(total / horizon)
 
 
+def test_where_too_many_ways_would_have_to_be_tried_the_result_says_so_and_keeps_its_promise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    queries = maxima(*((20 + 13 * p % 61, p) for p in range(5, 15)))
+    best = shorten(sub_groups(queries), Combines(1, 2), tolerance=0)
+    assert best.optimal
+    monkeypatch.setattr("weft.schedule.shortening.TRIES", 20)
+    found = shorten(sub_groups(queries), Combines(1, 2), tolerance=0)
+    assert not found.optimal
+    conservative, aggressive = (
+        schedule_cost(POLICIES[policy].split(queries, Combines(1, 2)), Combines(1, 2))
+        for policy in ("conservative", "aggressive")
+    )
+    assert best.cost <= found.cost <= min(conservative, aggressive)
+
+
 def test_queries_over_several_synopses_are_never_dearer_than_apart_or_all_together() -> None:
     # avg reads two synopses that others read alone: neither of `long sum` and `long count` covers the other.
     queries = [

@@ -18,6 +18,9 @@ STATES_LIMIT = 3000
 """Ways to have begun that are followed up at once. The paper's claim of polynomial time cannot be kept: what a period
 costs hangs on all the others, not on the next one alone."""
 
+TRIES = 60_000
+"""Ways that are tried altogether: some seconds. After them only the most promising way is followed."""
+
 FEW = 30
 """Ways that are followed up first, to know a cost that the rest has to beat."""
 
@@ -45,7 +48,7 @@ class Begun:
     def better_than(self, other: Begun | None) -> bool:
         """Cheaper, or as cheap with fewer tasks: what is due together runs together only while all is on time, and what
         is one task always does."""
-        if other is None or abs(self.cost - other.cost) > NEGLIGIBLE * self.cost:
+        if other is None or self.cost == inf or abs(self.cost - other.cost) > NEGLIGIBLE * self.cost:
             return other is None or self.cost < other.cost
         return len(set(self.chosen)) < len(set(other.chosen))
 
@@ -130,22 +133,24 @@ def cheapest(tasks: Sequence[Task], cost: Cost) -> tuple[tuple[int, ...], bool]:
 def _search(subs: Sequence[SubGroup], limit: int, to_beat: float) -> tuple[Begun, bool]:
     candidates = sorted({sub.period for sub in subs})
     ways: dict[tuple[int, ...], Begun] = {(): Begun(0.0, ())}
-    proven = True
+    proven, tried = True, 0
     for place, sub in enumerate(subs):
         rest = Rest.of(subs[place + 1 :])
         found: dict[tuple[int, ...], tuple[float, Begun]] = {}
         for used, begun in ways.items():
             covered = float(due_rate(used)) if used else 0.0
             for period in _worth_trying(sub.period, candidates, used):
+                tried += 1
                 after = with_period(used, period)
                 now = covered if after == used else float(due_rate(after))
                 total = begun.cost + sub.scan * (now - covered) + sub.answers / period
                 way, least = Begun(total, (*begun.chosen, period)), total + rest.at_least(now)
                 if least <= to_beat and way.better_than(found[after][1] if after in found else None):
                     found[after] = least, way
-        if len(found) > limit:
+        room = max(1, min(limit, (TRIES - tried) // len(candidates)))
+        if len(found) > room:
             proven = False
-            found = dict(sorted(found.items(), key=lambda item: item[1][0])[:limit])
+            found = dict(sorted(found.items(), key=lambda item: item[1][0])[:room])
         ways = {used: begun for used, (_, begun) in found.items()}
     best = Begun(inf, ())
     for way in ways.values():
