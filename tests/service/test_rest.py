@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 MAXIMUM = "CREATE VIEW {name} AS SELECT k, max(v) AS top FROM stream GROUP BY k, window(ts, '10 seconds', '5 seconds')"
 
+ENDLESS = "SELECT max(v) AS top FROM stream GROUP BY window(ts, '1000000 days', '1 microsecond')"
+
 
 def refused(response: Any, status: int) -> dict[str, Any]:
     assert response.status_code == status, response.text
@@ -75,6 +77,9 @@ def test_a_query_is_refused_with_the_word_that_is_wrong(served: Served) -> None:
         ("POST", "/queries", {"sql": MAXIMUM.format(name="by_key")}, 409, "by_key already"),
         ("POST", "/queries", {"sql": MAXIMUM.format(name="soon"), "for": "soon"}, 409, "8 hours"),
         ("POST", "/queries", {"sql": MAXIMUM.format(name="soon"), "begin": "2026-01-01"}, 409, "source"),
+        ("POST", "/queries", {"sql": ENDLESS}, 422, "longer slide"),
+        ("PUT", "/queries/by_key", {"sql": ENDLESS}, 422, "longer slide"),
+        ("POST", "/ask", {"sql": ENDLESS}, 422, "longer slide"),
         ("POST", "/queries", {"sql": "x" * 30_000}, 413, "20000 bytes"),
         ("PUT", "/queries/by_key", {"sql": MAXIMUM.format(name="by_key")}, 409, "same columns"),
         ("PUT", "/queries/nobody", {"sql": "SELECT 1"}, 404, "no query nobody"),

@@ -118,6 +118,7 @@ class Service:
 
     def ask(self, sql: str) -> pa.Table:
         self._require_running()
+        self._parsed(sql)
         return self.run.ask(sql)
 
     def state_bytes(self) -> int:
@@ -139,7 +140,10 @@ class Service:
             raise Unserved(HTTPStatus.SERVICE_UNAVAILABLE, failed, way_out)
 
     def _parsed(self, sql: str) -> list[ACQ]:
-        return list(parse(sql, event_time=self.run.job.weaver.event_time))
+        found = list(parse(sql, event_time=self.run.job.weaver.event_time))
+        for query in found:
+            self.limits.check_overlap(query)
+        return found
 
 
 def lag(acq: ACQ, watermark: int | None) -> float | None:

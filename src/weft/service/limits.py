@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.model import WeftError
+from weft.model import ACQ, WeftError
+from weft.sql import refuse
 
 
 class LimitReached(WeftError):
@@ -18,6 +19,8 @@ class Limits:
     """Of the checkpoint; None: as much as there is room for."""
     body_bytes: int = 1 << 20
     """Of a request."""
+    overlap: int = 10_000
+    """Windows of a query that a row may lie in: Spark's analysis takes time and memory for each of them."""
     streams: int = 100
     """Readers of live answers at a time."""
     read_seconds: float = 30.0
@@ -28,6 +31,15 @@ class Limits:
             raise LimitReached(
                 f"{present} queries are in the job, and {more} more would be more than the {self.queries} that it may "
                 "have; drop some, or start the service with a larger --max-queries"
+            )
+
+    def check_overlap(self, query: ACQ) -> None:
+        windows = -(-query.window.length // query.window.slide)
+        if windows > self.overlap:
+            raise refuse(
+                query,
+                f"a row would lie in {windows} windows of this query, and no more than {self.overlap} are served.",
+                "Choose a longer slide or a shorter range.",
             )
 
     def check_state(self, kept: int) -> None:
