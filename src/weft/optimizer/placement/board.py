@@ -9,7 +9,7 @@ from random import Random
 
 from weft.model import WeftError
 from weft.optimizer.cost import Cost
-from weft.optimizer.edge_counting import edge_rate
+from weft.optimizer.edge_counting import edge_rate_between
 from weft.optimizer.parts import Part, joint_load, union
 from weft.plan.values import Tree
 
@@ -42,9 +42,9 @@ class Prices:
     def weave(self, left: Part, right: Part) -> Part:
         """Two trees as one."""
         edges = union(left.pieces + right.pieces)
-        rate = edge_rate(edges)
+        rates = edge_rate_between(edges)  # enclosed where counting would not end
         load = joint_load(left.load, right.load, self.cost.technique)
-        return Part.priced(tuple(sorted(left.queries + right.queries)), (edges,), (rate, rate), load, self.cost)
+        return Part.priced(tuple(sorted(left.queries + right.queries)), (edges,), rates, load, self.cost)
 
 
 class Board:
