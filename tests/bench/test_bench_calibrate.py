@@ -18,7 +18,7 @@ def samples() -> list[Sample]:
             rows = probe.rate * probe.seconds
             partials = min(rows, probe.keys * probe.seconds)
             answers = sum(probe.keys * probe.seconds // slide for _, slide in probe.windows)
-            metrics = BatchMetrics(batch, rows, partials, answers, 0, 0, 0, None, None, 0.0, {}, 0)
+            metrics = BatchMetrics(batch, rows, partials, answers, 0, 0, 0, None, None, 0.0, {}, 0, {})
             sample = Sample(probe, metrics, probe.kept([partials] * probe.batches)[batch])
             phases = {
                 "native": sum(w * x for w, x in zip(NATIVE, sample.native, strict=True)),
