@@ -39,6 +39,7 @@ def test_every_query_counts_the_rows_that_pass_its_filter(spark: Any, rate: floa
     feeds = job.binding.feeds
     assert len(feeds) == classes
     assert max(len(feed.layout.words) for feed in feeds) == 2
+    assert ("  passes by k  4, with" in job.explain()) == (classes == 4)
     numbers = [tree.number for tree in job.binding.layout.trees]
     assert len(set(numbers)) == len(numbers) == classes
     found: dict[str, dict[Any, int]] = {}

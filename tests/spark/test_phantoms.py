@@ -126,6 +126,7 @@ def test_phantoms_are_chosen_by_the_groups_of_the_rows(spark: Any) -> None:
         found = job.binding.phantoms.found
         assert found is not None
         assert found.cost <= found.unshared
+        assert f"  fed  {found.configuration}   a row costs {found.cost:.2f} probes" in job.explain()
         return str(found.configuration)
 
     assert chosen(few) == "abc(a ab b c)"

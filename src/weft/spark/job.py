@@ -88,7 +88,11 @@ class Job:
     def explain(self, format: Literal["text", "json", "html"] = "text") -> Any:
         """The trees, what they cost with and without sharing, and why the last merge was refused."""
         show: dict[str, Callable[[Plan], Any]] = {"text": explain, "json": to_json, "html": to_html}
-        return show[format](self.plan)
+        shown = show[format](self.plan)
+        if format == "text":
+            split = _split(self.binding) if len(self.binding.feeds) > len(self.plan.feeds) else []
+            return "\n".join([shown, *split, *self.binding.phantoms.explain()])
+        return shown
 
     def _repr_html_(self) -> str:
         return to_html(self.plan)
@@ -133,3 +137,14 @@ class Job:
         side = make_late_sink(self.weaver.times.late, late_sink)
         folder = None if checkpoint is None else str(checkpoint)
         return Run(self, make_sink(sink), folder, trigger, available_now, side, tap)
+
+
+def _split(binding: Binding) -> list[str]:
+    """Where filters are in classes: how many there are of each, by the keys of their grouping."""
+    lines = []
+    for number, keys in enumerate(binding.groupings):
+        sizes = [len(f.signature.filters) for f in binding.feeds if f.layout.grouping.number == number]
+        if len(sizes) > 1:
+            by = f" by {', '.join(keys)}" if keys else ""
+            lines.append(f"  passes{by}  {len(sizes)}, with {', '.join(map(str, sizes))} filters")
+    return lines

@@ -79,6 +79,16 @@ class Phantoms:
         return _tables(self.found, feeds, bound) if self.found and self.found.shares else None
 
 
+    def explain(self) -> list[str]:
+        """What feeds what, as far as it is known, and what that saves."""
+        if self.found is None:
+            return []
+        said = f"  fed  {self.found.configuration}"
+        if self.how == "auto":
+            said += f"   a row costs {self.found.cost:.2f} probes, {self.found.unshared:.2f} without phantoms"
+        return [said]
+
+
 def _alike(feeds: tuple[NativeFeed, ...], others: tuple[NativeFeed, ...]) -> bool:
     """Whether the same is counted for both: trees and techniques make no difference."""
     return [_counted([f]) for f in feeds] == [_counted([f]) for f in others]
