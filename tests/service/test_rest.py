@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 MAXIMUM = "CREATE VIEW {name} AS SELECT k, max(v) AS top FROM stream GROUP BY k, window(ts, '10 seconds', '5 seconds')"
 
+YEARS = "SELECT max(INTERVAL 1 YEAR) AS y FROM stream GROUP BY window(ts, '5 seconds')"
 ENDLESS = "SELECT max(v) AS top FROM stream GROUP BY window(ts, '1000000 days', '1 microsecond')"
 
 
@@ -79,6 +80,10 @@ def test_a_query_is_refused_with_the_word_that_is_wrong(served: Served) -> None:
         ("POST", "/queries", {"sql": MAXIMUM.format(name="soon"), "begin": "2026-01-01"}, 409, "source"),
         ("POST", "/queries", {"sql": ENDLESS}, 422, "longer slide"),
         ("PUT", "/queries/by_key", {"sql": ENDLESS}, 422, "longer slide"),
+        ("POST", "/queries", {"sql": MAXIMUM.format(name="`a\nb`")}, 422, "stand in a URL"),
+        ("POST", "/queries", {"sql": MAXIMUM.format(name="`..`")}, 422, "stand in a URL"),
+        ("POST", "/queries", {"sql": MAXIMUM.format(name="x" * 300)}, 422, "over 200 bytes"),
+        ("POST", "/queries", {"sql": YEARS}, 422, ""),
         ("POST", "/ask", {"sql": ENDLESS}, 422, "longer slide"),
         ("POST", "/queries", {"sql": "x" * 30_000}, 413, "20000 bytes"),
         ("PUT", "/queries/by_key", {"sql": MAXIMUM.format(name="by_key")}, 409, "same columns"),
@@ -97,6 +102,15 @@ def test_what_cannot_be_is_refused_in_one_shape(
 ) -> None:
     problem = refused(served.client.request(method, path, json=body), status)
     assert says in problem["what"] + problem["way_out"]
+
+
+@pytest.mark.parametrize(
+    "body", [rb'{"sql": "\ud800"}', rb'{"sql": "x", "begin": "\udfff"}', b'{"sql": "\xff"}', b"[" * 9000]
+)
+def test_a_body_that_is_no_text_is_refused(served: Served, body: bytes) -> None:
+    response = served.client.post("/queries", content=body, headers={"Content-Type": "application/json"})
+    refused(response, response.status_code)
+    assert response.status_code in (400, 422)
 
 
 def test_a_body_that_does_not_say_how_long_it_is_is_bounded_too(served: Served) -> None:

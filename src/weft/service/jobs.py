@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -100,7 +101,8 @@ class Service:
             self.limits.check_queries(len(self.run.queries()), len(wanted))
             self.limits.check_state(self.state_bytes())
             # A text that ends with .sql would be the name of a file here: one that ends with ; is none.
-            return self.run.add(f"{sql};", since=since, begin=begin, for_=for_)
+            with refusing_as_spark():
+                return self.run.add(f"{sql};", since=since, begin=begin, for_=for_)
 
     def replace(self, name: str, sql: str) -> None:
         self._require_running()
@@ -108,7 +110,8 @@ class Service:
             self._require(name)
             self._parsed(sql)
             self.limits.check_state(self.state_bytes())
-            self.run.replace(name, sql)
+            with refusing_as_spark():
+                self.run.replace(name, sql)
 
     def drop(self, name: str) -> None:
         self._require_running()
@@ -119,7 +122,8 @@ class Service:
     def ask(self, sql: str) -> pa.Table:
         self._require_running()
         self._parsed(sql)
-        return self.run.ask(sql)
+        with refusing_as_spark():
+            return self.run.ask(sql)
 
     def state_bytes(self) -> int:
         return sum(tree["state_bytes"] for tree in self.run.trees())
@@ -142,8 +146,21 @@ class Service:
     def _parsed(self, sql: str) -> list[ACQ]:
         found = list(parse(sql, event_time=self.run.job.weaver.event_time))
         for query in found:
+            self.limits.check_name(query)
             self.limits.check_overlap(query)
         return found
+
+
+@contextmanager
+def refusing_as_spark() -> Iterator[None]:
+    """What Spark cannot do with a query, such as give an interval of years to Python, is no failure of the service."""
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith("pyspark."):
+            raise
+        said = str(error).strip().splitlines()[0]
+        raise Unserved(HTTPStatus.UNPROCESSABLE_ENTITY, said, "Write the query without it.") from error
 
 
 def lag(acq: ACQ, watermark: int | None) -> float | None:

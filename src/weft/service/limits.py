@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from weft.model import ACQ, WeftError
 from weft.sql import refuse
+
+LONGEST_NAME = 200
+"""Bytes of a name as it stands in a URL."""
 
 
 class LimitReached(WeftError):
@@ -31,6 +35,15 @@ class Limits:
             raise LimitReached(
                 f"{present} queries are in the job, and {more} more would be more than the {self.queries} that it may "
                 "have; drop some, or start the service with a larger --max-queries"
+            )
+
+    def check_name(self, query: ACQ) -> None:
+        """A name must be good for a URL, and for the file names that sinks make of it."""
+        if query.name in (".", "..") or not query.name.isprintable() or len(quote(query.name)) > LONGEST_NAME:
+            raise refuse(
+                query,
+                f"this name cannot stand in a URL: signs of it are not printed, or it has over {LONGEST_NAME} bytes.",
+                "Give the query a short name of letters, digits and underscores.",
             )
 
     def check_overlap(self, query: ACQ) -> None:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+
+def _encodable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("this is no Unicode text: it has half of a pair of surrogates") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_encodable)]
 
 
 class Adding(BaseModel):
@@ -12,16 +23,16 @@ class Adding(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    sql: str = Field(description="One or more statements, separated by `;`; CREATE VIEW name AS names a query.")
+    sql: Text = Field(description="One or more statements, separated by `;`; CREATE VIEW name AS names a query.")
     since: Literal["now", "state", "source"] = Field(
         default="now",
         description="Its first window: the first that begins after every row so far; the first that is kept whole; "
         "or as far back as the source goes, which is read again beside the job.",
     )
-    begin: str | None = Field(
+    begin: Text | None = Field(
         default=None, description="With since=source: windows from this time on, as `2026-01-01 00:00:00` (UTC)."
     )
-    for_: str | None = Field(default=None, alias="for", description="How long it lives in event time, as `8 hours`.")
+    for_: Text | None = Field(default=None, alias="for", description="How long it lives in event time, as `8 hours`.")
 
 
 class Sql(BaseModel):
@@ -29,7 +40,7 @@ class Sql(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    sql: str
+    sql: Text
 
 
 class Added(BaseModel):
