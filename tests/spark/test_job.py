@@ -36,6 +36,16 @@ def test_weft_weaves_a_bounded_table_into_dataframes_by_name(spark: Any) -> None
     assert "<svg" in answers.explain("html")
 
 
+def test_windows_that_overlap_much_are_served_though_spark_could_not_write_them_down(spark: Any) -> None:
+    table = spark.sql("SELECT timestamp_seconds(id * 100) AS ts, id AS v FROM range(3)")
+    text = "SELECT window.start AS start, count(*) AS n, sum(v) AS `a b` FROM stream WHERE v > 0 \
+GROUP BY window(ts, '1 day', '1 second') HAVING sum(v) > 1"
+    (frame,) = weft.weave(table, [text]).answers().values()
+    assert frame.dtypes == [("start", "timestamp"), ("n", "bigint"), ("a b", "bigint")]
+    rows = frame.selectExpr("count(*) AS rows", "sum(n) AS n", "min(`a b`) AS least").first()
+    assert (rows.rows, rows.n, rows.least) == (86_400, 86_400 + 86_300, 2)
+
+
 @pytest.mark.parametrize("kind", ["json", "csv", "parquet", "orc"])
 def test_a_folder_of_files_is_a_source(spark: Any, tmp_path: Path, kind: str) -> None:
     rows = spark.sql("SELECT timestamp_seconds(id) AS ts, concat('k', id % 2) AS k FROM range(40)")

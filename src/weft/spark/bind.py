@@ -113,7 +113,7 @@ class _Binder:
             for query in new:
                 shape = _shape(query)
                 if shape not in self._schemas and shape not in self._analyse.known.shapes:
-                    self._schemas[shape] = self._analyse.query(query, query.spark_sql)
+                    self._schemas[shape] = self._analyse.query(query, _asked(query))
             self._refuse_chance(new)
             for some in self._classes(queries, feed):
                 found.append(self._feed(len(found), feed, some, len(some) == len(queries)))
@@ -265,11 +265,7 @@ class _Binder:
         missing = {label: node for label, node in nodes.items() if label not in known}
         if missing:
             items = ", ".join(f"{node.sql} AS c{i}" for i, node in enumerate(missing.values()))
-            w = acq.window
-            grouping = ", ".join(
-                [*acq.keys, f"window({acq.event_time}, '{w.length} microseconds', '{w.slide} microseconds')"]
-            )
-            analysed = self._analyse.query(acq, f"SELECT {items} FROM {acq.source} GROUP BY {grouping}")
+            analysed = self._analyse.query(acq, f"SELECT {items} FROM {acq.source} GROUP BY {_grouped(acq)}")
             known.update(
                 {label: to_arrow_type(f.dataType, timezone="UTC") for label, f in zip(missing, analysed, strict=True)}
             )
@@ -296,6 +292,24 @@ def _begins(edges: Edges, queries: Sequence[QueryLayout]) -> Edges | None:
 
 
 ANY_WINDOW = Window(1, 1)
+
+WIDE = 100
+"""Windows over a row from which Spark is not asked about them: it writes all of them down to look at a query."""
+
+
+def _asked(acq: ACQ) -> str:
+    """The query as Spark is asked about it: its own text, or the same over windows that do not overlap."""
+    if acq.window.length <= WIDE * acq.window.slide or not all(output.name for output in acq.outputs):
+        return acq.spark_sql
+    names = (output.name.replace("`", "``") for output in acq.outputs)
+    items = ", ".join(f"{o.expression.sql} AS `{name}`" for o, name in zip(acq.outputs, names, strict=True))
+    where = "" if acq.where is None else f" WHERE {acq.where}"
+    having = "" if acq.having is None else f" HAVING {acq.having.sql}"
+    return f"SELECT {items} FROM {acq.source}{where} GROUP BY {_grouped(acq)}{having}"
+
+
+def _grouped(acq: ACQ) -> str:
+    return ", ".join([*acq.keys, f"window({acq.event_time}, '{acq.window.length} microseconds')"])
 
 
 def _shape(acq: ACQ) -> ACQ | str:
