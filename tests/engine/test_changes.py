@@ -30,6 +30,7 @@ from weft.spark.bind import Binding
 from weft.spark.checkpoint import Record, Segment
 from weft.spark.columns import PhysicalColumns
 from weft.spark.live import CannotChange, Live
+from weft.spark.replay import Held
 from weft.spark.signature import Signature
 from weft.spark.store import Store
 from weft.spark.tables import NativeFeed
@@ -457,3 +458,15 @@ def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(
     assert (change["reason"], change["trees"]) == ("planned anew: 100,000,000 rows a second, not 2,000", 1)
     assert change["cost_after"] < change["cost_before"]
     assert change["cost_before"] > before, "the trees of before at the rate of now"
+
+
+def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_path: Path) -> None:
+    live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
+    live.take_up(0, None)
+    for name in ("q1", "q0"):
+        live._held[name] = Held(9, None)
+        live._replay_failed(name, OSError("gone"))
+        assert (name in live.plan.workload.by_name) == (name == "q0")
+    with pytest.raises(CannotChange, match="q0 cannot be answered: its past could not be read, OSError: gone"):
+        live.take_up(1, Record(0, 5, 5))
+    assert live._changes[-1].reason == "q1 left: its past could not be read, OSError: gone"

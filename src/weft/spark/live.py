@@ -51,6 +51,7 @@ class Live:
         """`opened` is told of queries before the first batch that answers them; what it refuses does not join."""
         self.replays = Replays(store, weaver, buckets, self._replay_failed)
         self._begins: dict[str, int | None] = {}
+        self._broken: CannotChange | None = None
         self._weaver = weaver
         self._store = store
         self._opened = opened
@@ -236,6 +237,8 @@ class Live:
     def take_up(self, batch: int, before: Record | None) -> Binding:
         """The binding that this batch runs by."""
         with self._lock:
+            if self._broken is not None:
+                raise self._broken
             cut = None if before is None or before.latest is None else before.latest + 1
             self._begin_and_end_lives(cut, before)
             arrived = self._find_arrived(batch)
@@ -305,8 +308,11 @@ class Live:
 
     def _replay_failed(self, name: str, error: Exception) -> None:
         with self._lock:
+            said = f"its past could not be read, {type(error).__name__}: {error}"
             if name in self._held and len(self.plan.workload) > 1:
-                self._leave([name], f"{name} left: its past could not be read, {type(error).__name__}: {error}")
+                self._leave([name], f"{name} left: {said}")
+            elif name in self._held:  # nobody else is there to go on with
+                self._broken = CannotChange(f"{name} cannot be answered: {said}; mend the source, or drop the query")
 
     def waiting(self) -> list[str]:
         """Queries that still read their past."""

@@ -19,13 +19,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from weft.engine import FeedLayout, Layout, TreeLayout
-from weft.model import ACQ, Workload
+from weft.model import ACQ, WeftError, Workload
 from weft.spark.bind import Binding
 from weft.spark.session import batch_settings
 from weft.spark.sink import folder_of
 from weft.spark.store import Store
 from weft.spark.sub_aggregate import sub_aggregate
 from weft.spark.weaver import Weaver
+
+
+class CannotReplay(WeftError):
+    """A source that does not give again what it gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,8 @@ class Replays:
                 if self.done(name):
                     break
             query.stop()
+            if not self.done(name) and not self._stopping.is_set():
+                raise CannotReplay("the source ended before what the job has read of it came again")
         except Exception as error:
             self._failed(name, error)
 

@@ -80,7 +80,7 @@ class Run:
         following = 0 if self._record is None else self._record.batch + 1
         binding = self._live.take_up(following, self._record)
         self._pipeline = Pipeline(binding, buckets, times, sink, self.checkpoint, late_sink, tap)
-        self._seen: deque[tuple[int, int | None]] = deque()
+        self._seen: deque[tuple[int, int | None]] = deque(maxlen=OBSERVED)
         self._binding = binding  # that the state of the record goes by
         self._history: deque[BatchMetrics] = deque(maxlen=1000)
         self._spent: Counter[str] = Counter()
@@ -204,9 +204,9 @@ class Run:
             self.query.stop()
         self._live.replays.wait()
         self._live.wait_for_plan()
-        error = self.query.exception()
+        error = self._failure or self.query.exception()
         if error is not None:
-            raise RunFailed(failure(self._failure or error))
+            raise RunFailed(failure(error))
         record = self.checkpoint.newest()
         if record is not None and not record.drained:
             # Whoever joined with the last batch has answered by now what was open to it then.
