@@ -220,7 +220,7 @@ class Job:
         self.live.wait_for_plan()
         layout = self.live.binding.layout
         tables = {n: to_table(p, self.state.groups[0]) for n, p in self.state.trees.items() if len(p)}
-        self.state = State(self.state.watermark).with_table(layout, tables)
+        self.state = State(self.state.watermark).with_tables(layout, [tables])
         self.live = begin(self.weaver, self.given, self.folder)
         self._take_up()
 

@@ -72,7 +72,7 @@ def test_the_newest_answer_of_every_window_holds_its_late_rows(
         state, mark = step.state, until
         if restored:
             tables = {n: to_table(p, state.groups[0]) for n, p in state.trees.items() if len(p)}
-            state = State(mark).with_table(plan, tables)
+            state = State(mark).with_tables(plan, [tables])
     assert newest == {at: sum(values) if values else None for at, values in expected.items()}
 
 

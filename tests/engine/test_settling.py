@@ -78,7 +78,7 @@ def test_settled_slices_answer_as_all_of_them_would(
         if restored:
             state = State(mark)
             for tables in segments:
-                state = state.with_table(plan, tables)
+                state = state.with_tables(plan, [tables])
             state = state.settled(plan)
     for name, table in advance(state, None, FOREVER, plan).answers.items():
         answers.setdefault(name, {}).update(rows(table))

@@ -80,7 +80,7 @@ def test_any_script_of_changes_gives_each_query_its_windows_once(
         state, layout = step.state, replace(layout, fresh=frozenset())
         if restored:
             tables = {n: to_table(p, state.groups[0]) for n, p in state.trees.items() if len(p)}
-            state = State(mark).with_table(layout, tables)
+            state = State(mark).with_tables(layout, [tables])
     _take(queries, advance(state, None, FOREVER, layout).answers)
     for name, registered in queries.items():
         assert registered.found == registered.expected(), name

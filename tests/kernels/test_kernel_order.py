@@ -39,6 +39,13 @@ def test_what_is_sorted_stays_in_place() -> None:
 
 
 @examine
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), max_size=40))
+def test_what_came_batch_by_batch_is_sorted_by_group_alone(rows: list[tuple[int, int]]) -> None:
+    came = sorted(rows, key=lambda row: row[1])
+    assert sort_order(*columns(came), 5).tolist() == sorted(range(len(came)), key=lambda i: came[i])
+
+
+@examine
 @given(partials, partials)
 def test_a_merge_is_the_stable_sort_of_both(a: list[Partial], b: list[Partial]) -> None:
     a, b = sorted(a), sorted(b)

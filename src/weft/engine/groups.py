@@ -34,7 +34,7 @@ class GroupIndex:
         if rows == 0:
             return np.empty(0, np.int32)
         codes, first = _combine([_codes(c) for c in columns], rows)
-        distinct = [c.take(pa.array(first)) for c in columns]
+        distinct = [_decoded(c.take(pa.array(first))) for c in columns]
         if not self._count:
             self._add(distinct, len(first))
             return codes.astype(np.int32)
@@ -90,12 +90,20 @@ def _dictionary(groups: Ids, column: pa.Array) -> pa.Array:
 
 def _codes(column: pa.Array) -> tuple[npt.NDArray[np.int64], int]:
     """A number for each row, equal where the values are, and how many there are."""
+    if pa.types.is_dictionary(column.type):
+        codes, count = _codes(pa.concat_arrays([column.dictionary, pa.nulls(1, column.type.value_type)]))
+        places = column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False)
+        return codes[places], count
     if pa.types.is_nested(column.type):
         seen: dict[Any, int] = {}
         codes = np.fromiter((seen.setdefault(v, len(seen)) for v in _hashable(column)), np.int64, len(column))
         return codes, len(seen)
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _combine(parts: list[tuple[npt.NDArray[np.int64], int]], rows: int) -> tuple[npt.NDArray[np.int64], Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,15 +30,15 @@ class State:
     trees: Mapping[int, Partials] = field(default_factory=dict)
     groups: Mapping[int, GroupIndex] = field(default_factory=dict)
 
-    def with_table(self, layout: Layout, tables: Mapping[int, pa.Table]) -> State:
-        """This state and what `to_table` wrote of another: a tree's table by its number."""
+    def with_tables(self, layout: Layout, stored: Sequence[Mapping[int, pa.Table]]) -> State:
+        """This state and what `to_table` wrote of others, oldest first: a tree's table by its number."""
         groups, trees = dict(self.groups), dict(self.trees)
         for tree in layout.trees:
-            stored = tables.get(tree.number)
-            if stored is None or not stored.num_rows:
+            mine = [table for tables in stored if (table := tables.get(tree.number)) is not None and table.num_rows]
+            if not mine:
                 continue
             index = groups.setdefault(tree.grouping.number, GroupIndex(tree.grouping.keys))
-            newer = _from_table(stored, tree, index)
+            newer = _from_tables(mine, tree, index)
             older = trees.get(tree.number)
             trees[tree.number] = newer if older is None else older.merge(newer, len(index))
         return State(self.watermark, trees, groups)
@@ -100,15 +100,25 @@ def to_table(partials: Partials, index: GroupIndex) -> pa.Table:
     return pa.table(dict(zip(names, arrays, strict=True)))
 
 
-def _from_table(table: pa.Table, tree: TreeLayout, index: GroupIndex) -> Partials:
-    def column(name: str) -> pa.Array:
-        array = table.column(name).combine_chunks()
-        return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+def _from_tables(tables: Sequence[pa.Table], tree: TreeLayout, index: GroupIndex) -> Partials:
+    """All at once, and sorted once: there are as many as there were batches."""
 
-    groups = index.number([column(f"k{i}") for i in range(len(tree.grouping.keys))], table.num_rows)
+    def column(name: str) -> pa.Array:
+        return pa.chunked_array([chunk for table in tables for chunk in table.column(name).chunks]).combine_chunks()
+
+    groups = index.number([_key(tables, f"k{i}") for i in range(len(tree.grouping.keys))], sum(map(len, tables)))
     slices = plain(column("slice"), np.int64)
     words = [column(f"w{i}").to_numpy() for i in range(tree.words)]
     columns = tuple(
         tuple(column(f"c{i}_{j}") for j in range(len(component.lifts))) for i, component in enumerate(tree.components)
     )
     return Partials.sorted(groups, slices, words, columns, len(index))
+
+
+def _key(tables: Sequence[pa.Table], name: str) -> pa.Array:
+    """A key column of all, each value once where some have it so."""
+    chunks = [chunk for table in tables for chunk in table.column(name).chunks]
+    if any(pa.types.is_dictionary(chunk.type) for chunk in chunks):
+        encoded = [c if pa.types.is_dictionary(c.type) else c.dictionary_encode() for c in chunks]
+        return pa.chunked_array(encoded).unify_dictionaries().combine_chunks()
+    return pa.chunked_array(chunks).combine_chunks()

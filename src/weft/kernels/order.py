@@ -14,6 +14,7 @@ MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads multiples o
 SHIFT = np.uint64(64 - SLOTS.bit_length() + 1)
 
 GREATEST = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+LEAST = np.int64(-0x8000_0000_0000_0000)
 NOT_A_NUMBER = np.int64(0x7FF8_0000_0000_0000)
 """The bits of NaN: there are many, and Spark takes them for one."""
 
@@ -22,11 +23,15 @@ def sort_order(groups: NDArray[np.int32], slices: NDArray[np.int64], group_count
     """The stable permutation that sorts partials by (group, slice).
 
     requires  0 <= groups < group_count
-    cost      O(n) up to `DISTINCT_LIMIT` distinct slices, else O(n log n); one look for what is sorted already
+    cost      O(n) up to `DISTINCT_LIMIT` distinct slices, else O(n log n); one look for what is sorted already, and one
+              where each group is
     space     four arrays of n
     """
     if is_sorted(groups, slices):
         return np.arange(len(slices))
+    if is_sorted_by_group(groups, slices, group_count):
+        in_groups: NDArray[np.int64] = counting_order(groups, np.arange(len(slices)), group_count)
+        return in_groups
     distinct, ranks = rank_slices(slices)
     if len(distinct) > DISTINCT_LIMIT:
         by_slice = np.argsort(slices, kind="stable")
@@ -54,6 +59,22 @@ def is_sorted(groups: NDArray[np.int32], slices: NDArray[np.int64]) -> bool:
     for i in range(1, len(slices)):
         if groups[i] < groups[i - 1] or (groups[i] == groups[i - 1] and slices[i] < slices[i - 1]):
             return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def is_sorted_by_group(groups: NDArray[np.int32], slices: NDArray[np.int64], group_count: int) -> bool:
+    """Whether the slices of each group ascend: so it is with what came batch by batch.
+
+    requires  0 <= groups < group_count
+    cost      O(n + group_count), less where the first disorder comes early
+    space     group_count
+    """
+    newest = np.full(group_count, LEAST)
+    for i in range(len(slices)):
+        if slices[i] < newest[groups[i]]:
+            return False
+        newest[groups[i]] = slices[i]
     return True
 
 

@@ -52,14 +52,13 @@ def _as_written(layout: Layout) -> Layout:
 
 def _read(checkpoint: Checkpoint, record: Record, layout: Layout) -> State:
     """The state of all buckets as one."""
-    state = State(record.watermark)
+    stored: list[dict[int, pa.Table]] = []
     wanted = {tree.number for tree in layout.trees}
     for segments in record.segments.values():
         for segment in segments:
             if wanted & {int(tree) for tree in segment.parts}:
                 try:
-                    tables = checkpoint.read_segment(segment, wanted)
+                    stored.append(checkpoint.read_segment(segment, wanted))
                 except FileNotFoundError as error:
                     raise StateMoved from error
-                state = state.with_table(layout, tables)
-    return state
+    return State(record.watermark).with_tables(layout, stored)

@@ -209,8 +209,7 @@ class Checkpoint:
     ) -> State:
         """`state`, which knows the batches up to `after`, with what later segments added."""
         unread = [segment for segment in segments if segment.last > after]
-        for segment in unread:
-            state = state.with_table(layout, self.read_segment(segment))
+        state = state.with_tables(layout, [self.read_segment(segment) for segment in unread])
         state = replace(state, watermark=watermark)
         return state.settled(layout) if unread else state
 

@@ -54,6 +54,9 @@ class BucketTask:
         partials = pa.Table.from_batches(received) if received else None
         step = advance(state, partials, self.until, self.layout, self.batch)
         clock.lap("advance")
+        if step.failed:  # the batch is run again without them
+            yield _report(bucket, None, json.dumps({"failed": step.failed}).encode())
+            return
         if self.sink is not None:
             self.sink.write(self.batch, bucket, step.answers)
         clock.lap("sink")
@@ -104,12 +107,11 @@ MAX_PAYLOAD_ROWS = 1_000_000
 """Rows in one message to the driver: a message must stay below 2 GiB."""
 
 
-def final_aggregate(partials: DataFrame, task: BucketTask, buckets: int) -> list[Any]:
-    """partials  (bucket, feed, slice, words..., keys..., latest, components...)
+def final_aggregate(partials: DataFrame, task: BucketTask) -> list[Any]:
+    """partials  (bucket, feed, slice, words..., keys..., latest, components...), a partition for each bucket
     reports   (bucket, query, payload), a job for all buckets; a bucket without partials is called too
     """
-    placed = partials.repartitionById(buckets, partials["bucket"]).drop("bucket", LATEST)
-    reports: list[Any] = placed.mapInArrow(task.run, REPORT).collect()
+    reports: list[Any] = partials.drop("bucket", LATEST).mapInArrow(task.run, REPORT).collect()
     return reports
 
 

@@ -23,14 +23,18 @@ from weft.spark.tables import NativeFeed, NativeTable, union_edges
 
 Phantoming = Literal["auto", "always", "never"]
 
-SAMPLE = 100_000
-"""Rows that groups are counted on: a tenth of a second, and enough to see whether a grouping gathers."""
+SAMPLE = 50_000
+"""Rows that groups are counted on: a quarter of a second, and enough to see whether a grouping gathers."""
 
 FEWEST = 1_000
 """Rows that say nothing yet about how groups repeat: fewer, and the next batches are asked."""
 
 RECOUNT = 64
 """Batches after which groups are counted again."""
+
+GATHERED = 0.5
+"""Partials for each row that is spread, from which rows are sent instead: partials are sent twice, by group and by
+bucket."""
 
 CANDIDATES = 64
 """Relations counted beside the group-bys: unions of two first, and the union of all."""
@@ -78,6 +82,10 @@ class Phantoms:
         self._wait -= 1
         return _tables(self.found, feeds, bound) if self.found and self.found.shares else None
 
+    @property
+    def gather(self) -> bool:
+        """Whether rows that are aggregated where they are read leave so few partials that those are better sent."""
+        return self.found is None or self.found.partials < GATHERED
 
     def explain(self) -> list[str]:
         """What feeds what, as far as it is known, and what that saves."""

@@ -16,12 +16,13 @@ from pyspark.sql import functions as F
 from weft.engine import FOREVER
 from weft.model import WeftError
 from weft.spark.bind import Binding
+from weft.spark.blame import QueriesFailed
 from weft.spark.checkpoint import Checkpoint, Record, segment_from
 from weft.spark.final_aggregate import BucketTask, final_aggregate
 from weft.spark.late import LateRows, late_rows
 from weft.spark.session import batch_settings
 from weft.spark.sink import BucketSink, DriverSink, Sink, deserialise
-from weft.spark.sub_aggregate import LATEST, sub_aggregate
+from weft.spark.sub_aggregate import LATEST, place, sub_aggregate
 from weft.spark.tap import Tap, tapped
 from weft.spark.times import Times
 
@@ -122,7 +123,7 @@ class Pipeline:
         """A batch without rows: answer the windows that end by the watermark. FOREVER: the stream has ended."""
         begun = time.perf_counter()
         with batch_settings(spark, self.buckets):
-            nothing = spark.range(0, 0, 1, 1).selectExpr("CAST(id AS INT) AS bucket")
+            nothing = place(spark.range(0, 0, 1, 1).selectExpr("CAST(id AS INT) AS bucket"), self.buckets)
             record, measured = self._advance(
                 nothing, before.batch + 1, before, watermark, before.latest, 0, apart=before.apart + 1
             )
@@ -148,6 +149,8 @@ class Pipeline:
         for past in self.binding.replayed:
             partials = partials.unionByName(past.read(partials.sparkSession), allowMissingColumns=True)
             layout = past.into(layout)
+        if self.binding.replayed:
+            partials = place(partials, self.buckets)
         task = BucketTask(
             layout=layout,
             batch=batch,
@@ -158,11 +161,14 @@ class Pipeline:
             sink=self.sink if isinstance(self.sink, BucketSink) else None,
             tapped=0 if self.tap is None else self.tap.rows,
         )
-        reports = final_aggregate(partials, task, self.buckets)
+        reports = final_aggregate(partials, task)
+        buckets = {r["bucket"]: json.loads(bytes(r["payload"])) for r in reports if r["query"] is None}
+        failed = {name: reason for r in buckets.values() for name, reason in r.get("failed", {}).items()}
+        if failed:
+            raise QueriesFailed(failed)
         answers = _payloads(reports)
         if isinstance(self.sink, DriverSink):
             self.sink.take(batch, answers)
-        buckets = {r["bucket"]: json.loads(bytes(r["payload"])) for r in reports if r["query"] is None}
         record = Record(
             batch=batch,
             watermark=watermark,

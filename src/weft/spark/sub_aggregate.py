@@ -1,6 +1,8 @@
 """Rows to partials: slicing, signatures and sub-aggregation, native from end to end.
 
 Where a phantom feeds several groupings, rows are aggregated to it once, and its partials, not rows, to each of them.
+Where next to every row has groups of its own, rows are sent to their buckets and aggregated there: aggregating them
+first would only send them twice.
 """
 
 from __future__ import annotations
@@ -24,31 +26,42 @@ def sub_aggregate(rows: DataFrame, binding: Binding, buckets: int, ahead: int | 
     """rows      (columns...)
     timed     (columns..., event time in microseconds), rows without one dropped as Spark's window() drops them
     finer     (feed, slice, words..., keys..., latest, components...) of phantoms, where they pay
-    partials  (bucket, feed, slice, words..., keys..., latest, components...)
+    partials  (bucket, feed, slice, words..., keys..., latest, components...), a partition for each bucket
 
-    The bucket follows from the keys, so it is computed for partials, not for rows. Rows after `ahead` say nothing about
-    what is latest.
+    The bucket follows from the keys, so it is computed for partials, not for rows, where rows gather. Rows after
+    `ahead` say nothing about what is latest.
     """
     timed = rows.selectExpr("*", f"{binding.event_micros} AS {EVENT_TIME}").where(f"{EVENT_TIME} IS NOT NULL")
     shared = binding.phantoms.share(timed, binding.feeds, binding.columns)
     trusted = EVENT_TIME if ahead is None else f"CASE WHEN {EVENT_TIME} <= {ahead}L THEN {EVENT_TIME} END"
-    if shared is None:
-        partials = _aggregate(timed, binding.feeds, binding.columns, trusted)
-    else:
-        partials = _roll_up(_aggregate(timed, shared.tables, shared.columns, trusted), shared.tables, binding)
-    return partials.selectExpr("*", f"CAST(pmod({_bucket(binding)}, {buckets}) AS INT) AS bucket")
+    bucket = f"CAST(pmod({_bucket(binding)}, {buckets}) AS INT) AS bucket"
+    if shared is not None:
+        finer = _aggregate(_spread(timed, shared.tables, shared.columns), shared.columns, trusted)
+        return place(_roll_up(finer, shared.tables, binding).selectExpr("*", bucket), buckets)
+    spread_rows = _spread(timed, binding.feeds, binding.columns)
+    if binding.phantoms.gather:
+        return place(_aggregate(spread_rows, binding.columns, trusted).selectExpr("*", bucket), buckets)
+    return _aggregate(place(spread_rows.selectExpr("*", bucket), buckets), binding.columns, trusted)
 
 
-def _aggregate(
-    timed: DataFrame, tables: Sequence[NativeFeed | NativeTable], columns: PhysicalColumns, trusted: str
-) -> DataFrame:
-    """A pass over rows: each is spread to the tables, and aggregated to their partials."""
+def place(partials: DataFrame, buckets: int) -> DataFrame:
+    """A partition for each bucket, in their order."""
+    return partials.repartitionById(buckets, partials["bucket"])
+
+
+def _spread(timed: DataFrame, tables: Sequence[NativeFeed | NativeTable], columns: PhysicalColumns) -> DataFrame:
+    """Each row to each of the tables."""
     words = max(len(table.signature.columns) for table in tables)
     arms = [from_rows(number, table, columns, words) for number, table in enumerate(tables)]
-    by = ["feed", "slice", *(f"w{i}" for i in range(words)), *columns.key_types]
+    return spread(timed, arms, [EVENT_TIME])
+
+
+def _aggregate(rows: DataFrame, columns: PhysicalColumns, trusted: str) -> DataFrame:
+    """Spread rows to partials."""
+    by = [name for name in rows.columns if name != EVENT_TIME and name not in columns.argument_types]
     aggregates = [F.expr(text).alias(name) for name, text in columns.slots.items()]
     # A literal in GROUP BY is no work for Spark: it drops it from the key and puts it back.
-    return spread(timed, arms, [EVENT_TIME]).groupBy(*by).agg(F.expr(f"max({trusted})").alias(LATEST), *aggregates)
+    return rows.groupBy(*by).agg(F.expr(f"max({trusted})").alias(LATEST), *aggregates)
 
 
 def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], binding: Binding) -> DataFrame:
