@@ -11,7 +11,10 @@ import pytest
 from streams import Stream, expected, latest, settle
 
 from compare import assert_same_rows
+from weft.spark import weave
+from weft.spark.blame import QueriesFailed
 from weft.spark.live import CannotChange
+from weft.spark.run import RunFailed
 from weft.sql import Refused, parse
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -163,6 +166,48 @@ def test_a_query_is_replaced_without_a_gap_and_another_leaves_when_its_life_has_
     assert_same_rows(stream.answers("by_key"), expected(stream, text_of("by_key")), key=KEYS["by_key"], text="by_key")
     lived = expected(stream, LATER, since=cut, until=cut + 30_000_000)
     assert_same_rows(stream.answers("later"), lived, key=KEYS["later"], text="later")
+
+
+POISON = """
+CREATE VIEW on_a_row AS SELECT window.start AS start, max(100 / (v - 50)) AS worst
+  FROM stream GROUP BY window(ts, '10 seconds');
+CREATE VIEW on_an_answer AS SELECT k, window.start AS start, sum(v) / (count(*) - count(*)) AS worst
+  FROM stream GROUP BY k, window(ts, '10 seconds');
+"""
+
+
+def test_queries_that_spark_cannot_answer_leave_and_the_others_go_on(stream: Stream) -> None:
+    stream.write(3)
+    run = stream.start(FIRST + POISON)
+    settle(run)
+    assert run.queries() == ["by_key", "overall"]
+    run.add("CREATE VIEW later_on_a_row AS SELECT max(CAST(k AS INT)) AS x FROM stream GROUP BY window(ts, '1 second')")
+    stream.write(4)
+    settle(run)
+    failed = run.metrics()["failed"]
+    assert set(failed) == {"on_a_row", "on_an_answer", "later_on_a_row"}
+    assert "DIVIDE_BY_ZERO" in failed["on_a_row"]
+    assert "division by zero" in failed["on_an_answer"]
+    assert "CAST_INVALID_INPUT" in failed["later_on_a_row"]
+    reasons = [c["reason"] for c in run.changes()]
+    assert sum("on_a_row left: " in reason for reason in reasons) == 2
+    run.stop()
+    run = stream.start(FIRST + POISON)  # their texts are known to fail: they stay away
+    settle(run)
+    assert run.queries() == ["by_key", "overall"]
+    run.drain()
+    for name in ("by_key", "overall"):
+        assert_same_rows(stream.answers(name), expected(stream, text_of(name)), key=KEYS[name], text=name)
+
+
+def test_a_job_of_failing_queries_only_fails_and_says_which(stream: Stream) -> None:
+    stream.write(3)
+    run = stream.start(POISON)
+    with pytest.raises(RunFailed, match=r"on_an_answer cannot be answered|DIVIDE_BY_ZERO"):
+        run.wait(60)
+    rows = stream.spark.read.parquet(str(stream.folder / "rows"))
+    with pytest.raises(QueriesFailed, match=r"on_a_row cannot be answered: \[DIVIDE_BY_ZERO"):
+        weave(rows, FIRST + POISON).answers()
 
 
 def test_groups_are_found_again_whatever_else_joins(stream: Stream) -> None:

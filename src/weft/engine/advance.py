@@ -32,6 +32,8 @@ class Step:
     late: Mapping[str, int]
     matched: Mapping[str, int]
     """Rows that passed each query's filter."""
+    failed: Mapping[str, str]
+    """Queries that cannot be answered, for a reason that Spark would stop them for."""
 
 
 def advance(state: State, partials: pa.Table | None, until: int, layout: Layout, batch: int = 0) -> Step:
@@ -68,10 +70,13 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
             older = kept.get(tree.number)
             kept[tree.number] = new if older is None else older.merge(new, len(index))
     answers: dict[str, pa.Table] = {}
+    failed: dict[str, str] = {}
     for tree in layout.current:
         new = taken.get(tree.number, Partials.none())
         index = groups[tree.grouping.number]
-        answers.update(answer_tree(kept, new, tree, index, state.watermark, until, layout, batch))
+        given, not_given = answer_tree(kept, new, tree, index, state.watermark, until, layout, batch)
+        answers |= given
+        failed |= not_given
     trees = {}
     answered = {} if state.watermark is None else layout.settled(state.watermark)
     ended = layout.settled(until)
@@ -80,7 +85,7 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
             live = kept[tree.number].where(kept[tree.number].slices >= after[tree.number])
             count = len(groups[tree.grouping.number])
             trees[tree.number] = settle(live, tree, answered.get(tree.number), ended[tree.number], count)
-    return Step(answers, State(until, trees, groups).pruned(layout), added, groups, late, matched)
+    return Step(answers, State(until, trees, groups).pruned(layout), added, groups, late, matched, failed)
 
 
 def _receive(table: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials | None:

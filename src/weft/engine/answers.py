@@ -19,7 +19,7 @@ from weft.engine.partials import Partials
 from weft.engine.project import Columns, Typed, evaluate
 from weft.engine.ranges import Longs, Ranges, Serving
 from weft.kernels import count_windows, fill_windows, locate_windows
-from weft.model import Window
+from weft.model import WeftError, Window
 
 
 def answer_tree(
@@ -31,12 +31,13 @@ def answer_tree(
     until: int,
     layout: Layout,
     batch: int,
-) -> dict[str, pa.Table]:
+) -> tuple[dict[str, pa.Table], dict[str, str]]:
     """The rows of every query of the tree for windows that end in `(answered, until]`; where answers are revised, also
-    for those before that the partials in `new` came too late for.
+    for those before that the partials in `new` came too late for. And why queries have none that cannot be answered.
     """
     views: dict[tuple[str | None, tuple[int, ...]], View] = {}
     answers: dict[str, pa.Table] = {}
+    failed: dict[str, str] = {}
     for query in (q for q in tree.queries if q.name not in layout.held):
         key = (query.filter, query.older)
         if key not in views:
@@ -45,17 +46,21 @@ def answer_tree(
         view = views[key]
         before = None if query.name in layout.fresh else answered
         tables = []
-        due = view.due(query, before, until)
-        if due is not None:
-            tables.append(_project(query, view, due, index, layout))
-        if layout.lateness and before is not None:
-            touched = view.touched(query, _passing(new, query.filter, tree), before, layout.lateness)
-            if touched is not None:
-                tables.append(_project(query, view, touched, index, layout, batch))
+        try:
+            due = view.due(query, before, until)
+            if due is not None:
+                tables.append(_project(query, view, due, index, layout))
+            if layout.lateness and before is not None:
+                touched = view.touched(query, _passing(new, query.filter, tree), before, layout.lateness)
+                if touched is not None:
+                    tables.append(_project(query, view, touched, index, layout, batch))
+        except WeftError as error:
+            failed[query.name] = str(error)
+            continue
         if any(table.num_rows for table in tables):
             plain = tables if len(tables) == 1 else [table.cast(query.schema) for table in tables]
             answers[query.name] = pa.concat_tables(plain)
-    return answers
+    return answers, failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from weft.engine.answers import answer_tree
 from weft.engine.groups import GroupIndex
 from weft.engine.layout import Grouping, Layout, QueryLayout, TreeLayout
 from weft.engine.partials import Partials
+from weft.engine.project import EvaluationError
 from weft.engine.state import State
 from weft.engine.succession import Reader, Standing, take_over
 from weft.model import Edges
@@ -68,7 +69,9 @@ def answer_once(state: State, query: QueryLayout, source: Source, layout: Layout
     }
     asked = replace(query, since=source.reader.since, older=tuple(older))
     tree = replace(trees[current], grouping=coarser, queries=(asked,))
-    answers = answer_tree(kept, Partials.none(), tree, groups, None, until, replace(layout, lateness=0), 0)
+    answers, failed = answer_tree(kept, Partials.none(), tree, groups, None, until, replace(layout, lateness=0), 0)
+    if failed:
+        raise EvaluationError(failed[query.name])
     found = answers.get(query.name)
     return query.schema.empty_table() if found is None else found.cast(query.schema)
 

@@ -154,6 +154,7 @@ class Status(BaseModel):
     state_bytes: int
     queries: int
     waiting: list[str] = Field(description="Queries that still read their past from the source.")
+    failed: dict[str, str] = Field(description="Queries that left because they could not be answered, and why.")
     trees: int
     plan_changes: int
     seconds_by_phase: dict[str, float]

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from weft.optimizer.serving import Latency, known_latency
 from weft.plan import Plan, explain, to_html, to_json
 from weft.spark.bind import Binding
+from weft.spark.blame import QueriesFailed, blame
 from weft.spark.late import LateRows, make_late_sink
 from weft.spark.phantoms import Phantoms, known_phantoming
 from weft.spark.pipeline import BatchMetrics, Pipeline
@@ -114,8 +115,14 @@ class Job:
             raise NotServed("this stream has no end; use job.start(sink=..., checkpoint=...)")
         target = make_sink(sink)
         target.open(self.binding.layout)
-        _, metrics = Pipeline(self.binding, self.buckets, self.weaver.times, target).run_bounded(self.stream)
-        return metrics
+        pipeline = Pipeline(self.binding, self.buckets, self.weaver.times, target)
+        try:
+            return pipeline.run_bounded(self.stream)[1]
+        except Exception as error:
+            failed = blame(error, self.stream, self.plan.workload, self.weaver)
+            if failed:
+                raise QueriesFailed(failed) from error
+            raise
 
     def start(
         self,

@@ -52,6 +52,7 @@ class Live:
         self.replays = Replays(store, weaver, buckets, self._replay_failed)
         self._begins: dict[str, int | None] = {}
         self._broken: CannotChange | None = None
+        self._failed: dict[str, str] = {}
         self._weaver = weaver
         self._store = store
         self._opened = opened
@@ -313,6 +314,21 @@ class Live:
                 self._leave([name], f"{name} left: {said}")
             elif name in self._held:  # nobody else is there to go on with
                 self._broken = CannotChange(f"{name} cannot be answered: {said}; mend the source, or drop the query")
+
+    def expel(self, failed: Mapping[str, str]) -> bool:
+        """Queries that cannot be answered leave; whether there were some, and others to go on with."""
+        with self._lock:
+            there = [name for name in failed if name in self.plan.workload.by_name]
+            if not there or len(there) == len(self.plan.workload):
+                return False
+            self._leave(there, "; ".join(f"{name} left: {failed[name]}" for name in there))
+            self._failed.update((name, failed[name]) for name in there)
+            return True
+
+    def failed(self) -> dict[str, str]:
+        """Queries that left this run because they could not be answered, with the reason."""
+        with self._lock:
+            return {name: said for name, said in self._failed.items() if name not in self.plan.workload.by_name}
 
     def waiting(self) -> list[str]:
         """Queries that still read their past."""

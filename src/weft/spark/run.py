@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count, pairwise
@@ -24,6 +24,7 @@ from weft.engine import FOREVER
 from weft.model import Life, WeftError
 from weft.plan import Plan
 from weft.spark.ask import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
+from weft.spark.blame import blame
 from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record
 from weft.spark.late import LateRows
 from weft.spark.live import CannotChange, Live, Since
@@ -123,14 +124,32 @@ class Run:
                 "batches; bring them back, or start with an empty checkpoint folder"
             )
         try:
-            self._pipeline = replace(self._pipeline, binding=self._live.take_up(batch, before))
-            record, metrics = self._pipeline.run_batch(rows, batch, before)
+            run = self._attempt(batch, before, lambda pipeline: pipeline.run_batch(rows, batch, before), rows)
         except Exception as error:
             self._failure = error  # Spark passes on only its text
             raise
-        self._done(record, metrics)
-        if metrics.rows:
+        self._done(*run)
+        if run[1].rows:
             self._rows_came = time.monotonic()
+
+    def _attempt(
+        self,
+        batch: int,
+        before: Record | None,
+        run: Callable[[Pipeline], tuple[Record, BatchMetrics]],
+        rows: DataFrame | None = None,
+    ) -> tuple[Record, BatchMetrics]:
+        """Run a batch by the newest plan; once more without the queries that it fails for, if there are others."""
+        while True:
+            binding = self._live.take_up(batch, before)
+            self._pipeline = replace(self._pipeline, binding=binding)
+            try:
+                return run(self._pipeline)
+            except Exception as error:
+                present = self._live.plan.workload.by_name
+                queries = [present[q.name] for q in binding.layout.queries if q.name in present]
+                if not self._live.expel(blame(error, rows, queries, self.job.weaver)):
+                    raise
 
     def _done(self, record: Record, metrics: BatchMetrics) -> None:
         with self._lock:
@@ -170,8 +189,11 @@ class Run:
         binding = self._live.take_up(before.batch + 1, before)
         opened = replace(binding.layout, lateness=0, retain=0).horizons(before.watermark)
         if due > before.watermark and any(before.newest.get(n, -FOREVER) >= first for n, first in opened.items()):
-            self._pipeline = replace(self._pipeline, binding=binding)
-            self._done(*self._pipeline.run_idle(self.job.stream.sparkSession, before, due))
+            self._done(*self._run_idle(before, due))
+
+    def _run_idle(self, before: Record, watermark: int) -> tuple[Record, BatchMetrics]:
+        spark = self.job.stream.sparkSession
+        return self._attempt(before.batch + 1, before, lambda pipeline: pipeline.run_idle(spark, before, watermark))
 
     @property
     def active(self) -> bool:
@@ -210,8 +232,7 @@ class Run:
         record = self.checkpoint.newest()
         if record is not None and not record.drained:
             # Whoever joined with the last batch has answered by now what was open to it then.
-            self._pipeline = replace(self._pipeline, binding=self._live.take_up(record.batch + 1, record))
-            self._done(*self._pipeline.run_idle(self.job.stream.sparkSession, record, FOREVER))
+            self._done(*self._run_idle(record, FOREVER))
         self._forget()
 
     def _forget(self) -> None:
@@ -368,6 +389,7 @@ class Run:
             "matched_by_query": {} if record is None else dict(record.matched),
             "state_bytes_written": 0 if record is None else record.state_bytes,
             "waiting": self._live.waiting(),
+            "failed": self._live.failed(),
             "queries": len(self._live.plan.workload),
             "trees": len(self._live.plan.trees),
             "plan_changes": self._live.version,
