@@ -79,6 +79,8 @@ class ACQ:
     spark_sql: str = field(default="", compare=False)
     life: Life | None = field(default=None, compare=False)
     """None: it lives as long as the job."""
+    begins: tuple[int, int] = field(default=(1, 1), compare=False)
+    """Line and column of `text` in the whole text that it was given in."""
 
     @property
     def grouping(self) -> tuple[str, str, tuple[str, ...]]:

@@ -40,6 +40,14 @@ class Known:
         self.bound: dict[str, tuple[ACQ, QueryLayout]] = {}
         """Queries as they were bound, by name."""
 
+    def copy(self) -> Known:
+        """The same, to learn more from on its own."""
+        other = Known()
+        other.schemas, other.types = dict(self.schemas), dict(self.types)
+        other.deterministic = set(self.deterministic)
+        other.shapes, other.bound = dict(self.shapes), dict(self.bound)
+        return other
+
     def forget_all_but(self, present: Collection[str]) -> None:
         """Queries that left are forgotten, when they are more than those that are there."""
         if len(self.bound) > 2 * len(present) + SPARE:
@@ -77,7 +85,9 @@ class Analysis:
             try:
                 self.known.schemas[text] = self._open_session().sql(text).schema
             except (AnalysisException, ParseException) as error:
-                raise refuse(acq, _first_line(error), "Correct the query; Spark itself refuses it.") from None
+                raise refuse(
+                    acq, _first_line(error), "Correct the query; Spark itself refuses it.", fragment=_fragment(error)
+                ) from None
         return self.known.schemas[text]
 
     def deterministic(self, expressions: Sequence[str]) -> bool:
@@ -139,3 +149,8 @@ def _never_called(*columns: pd.Series) -> float:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0].rstrip(";")
+
+
+def _fragment(error: AnalysisException) -> str | None:
+    """The words that Spark's error is about, where it says so."""
+    return next((context.fragment() for context in error.getQueryContext() if context.fragment()), None)

@@ -36,8 +36,9 @@ def parse(text: str, *, name: str | None = None, event_time: str = "ts") -> tupl
         raise source.refuse(unnamed[1].start, unnamed[1].end, reason, "Name it with CREATE VIEW name AS SELECT ....")
     clock = canonical(tokenize(Source(event_time)))
     queries: dict[str, ACQ] = {}
-    for statement in found:
+    for statement, begins in zip(found, source.places(s.tokens[0].start for s in found), strict=True):
         acq = _query(statement, name if name and not statement.named else statement.name, clock)
+        acq = replace(acq, begins=begins)
         if acq.name.lower() in queries:
             at, end = (statement.named or statement.tokens[:1])[0], (statement.named or statement.tokens[:1])[-1]
             reason = f"another query is named {acq.name} already."

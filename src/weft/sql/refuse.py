@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from weft.model import ACQ, WeftError
@@ -29,6 +30,21 @@ class Source:
 
     text: str
 
+    def place(self, start: int) -> tuple[int, int]:
+        """Line and column, from 1 on.
+
+        >>> Source("one\\ntwo three").place(8)
+        (2, 5)
+        """
+        return self.text.count("\n", 0, start) + 1, start - self.text.rfind("\n", 0, start)
+
+    def places(self, starts: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """The same for many, in ascending order: the text is gone through once."""
+        line, last = 1, 0
+        for start in starts:
+            line, last = line + self.text.count("\n", last, start), start
+            yield line, start - self.text.rfind("\n", 0, start)
+
     def refuse(self, start: int, end: int, reason: str, way_out: str) -> Refused:
         """Point to `text[start:end]`; of a fragment over several lines, to its first line."""
         start = min(start, len(self.text))
@@ -40,8 +56,7 @@ class Source:
         indent = "".join("\t" if c == "\t" else " " for c in shown[:column].ljust(column))
         carets = "^" * max(1, min(end - start, len(shown) - column))
         return Refused(
-            line=self.text.count("\n", 0, start) + 1,
-            column=column + 1,
+            *self.place(start),
             reason=reason,
             way_out=way_out,
             snippet=f"    {shown}\n    {indent}{carets}",
@@ -50,11 +65,14 @@ class Source:
 
 def refuse(acq: ACQ, reason: str, way_out: str, fragment: str | None = None) -> Refused:
     """A refusal of a query that was parsed already: points to `fragment` in its text, else to where it begins."""
-    source = Source(acq.text)
+    source, start, end = Source(acq.text), 0, len(acq.text)
     if fragment and fragment.strip():
         # The fragment may come from canonical SQL, so neither its case nor its spaces need be the user's.
         pieces = re.findall(r"\w+|[^\w\s]", fragment)
         found = re.search(r"\s*".join(map(re.escape, pieces)), acq.text, re.IGNORECASE)
         if found:
-            return source.refuse(found.start(), found.end(), reason, way_out)
-    return source.refuse(0, len(acq.text), reason, way_out)
+            start, end = found.span()
+    refused = source.refuse(start, end, reason, way_out)
+    line, column = acq.begins
+    above = column - 1 if refused.line == 1 else 0
+    return Refused(refused.line + line - 1, refused.column + above, reason, way_out, refused.snippet)
