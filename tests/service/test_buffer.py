@@ -33,9 +33,9 @@ def answer(buffer: AnswerBuffer, batch: int) -> None:
 
 def test_each_query_keeps_its_newest_rows_and_says_what_is_gone() -> None:
     buffer = filled(rows=4, batches=6)
-    assert [p.batch for p in buffer.after((-1, 0), "b")] == [4, 5]
-    assert [p.batch for p in buffer.after((-1, 0), "a")] == [0, 2, 4]
-    assert (buffer.gone("b")[0], buffer.gone("a")[0], buffer.gone()[0]) == (3, -1, 3)
+    assert [p.batch for p in buffer.after((-1, 0), ["b"])] == [4, 5]
+    assert [p.batch for p in buffer.after((-1, 0), ["a"])] == [0, 2, 4]
+    assert (buffer.gone(["b"])[0], buffer.gone(["a"])[0], buffer.gone()[0]) == (3, -1, 3)
     assert [(p.query, p.batch) for p in buffer.after((4, 0))] == [("b", 4), ("b", 5)]
 
 
@@ -51,16 +51,16 @@ def test_a_batch_that_is_larger_than_the_buffer_is_kept_until_the_next() -> None
 def test_a_repeated_batch_is_not_answered_twice() -> None:
     buffer = filled(rows=100, batches=3)
     answer(buffer, 2)
-    assert [p.batch for p in buffer.after((-1, 0), "b")] == [0, 1, 2]
+    assert [p.batch for p in buffer.after((-1, 0), ["b"])] == [0, 1, 2]
 
 
 def test_answers_of_who_left_go_with_the_second_batch_without_it() -> None:
     buffer = filled(rows=100, batches=2)
     buffer.present = lambda: ["b"]
     answer(buffer, 3)
-    assert buffer.after((-1, 0), "a")
+    assert buffer.after((-1, 0), ["a"])
     answer(buffer, 5)
-    assert not buffer.after((-1, 0), "a")
+    assert not buffer.after((-1, 0), ["a"])
 
 
 @pytest.mark.parametrize("event", ["", "7", "a-1", "-1-0", "1-2-3", "9" * 40 + "-1"])

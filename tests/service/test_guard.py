@@ -18,7 +18,9 @@ from weft.service.server import AddressInUse, url_of
 TOKEN = "a-token-of-some-length"
 
 
-def ask(token: str | None, path: str, headers: dict[str, Any], **limits: Any) -> httpx.Response:
+def ask(
+    token: str | None, path: str, headers: dict[str, Any], method: str = "POST", **limits: Any
+) -> httpx.Response:
     async def inner(scope: Any, receive: Any, send: Any) -> None:
         message = await receive()
         await PlainTextResponse(message["body"])(scope, receive, send)
@@ -27,7 +29,7 @@ def ask(token: str | None, path: str, headers: dict[str, Any], **limits: Any) ->
         guarded = Guard(inner, token, Limits(**limits))
         transport = httpx.ASGITransport(guarded)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8642") as client:
-            return await client.post(path, headers=headers, content=b"body")
+            return await client.request(method, path, headers=headers, content=b"body")
 
     return asyncio.run(call())
 
@@ -52,6 +54,13 @@ def test_who_has_not_is_sent_away(header: str) -> None:
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready"])
 def test_health_needs_no_token(path: str) -> None:
     assert ask(TOKEN, path, {}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/page/main.js"])
+def test_the_files_of_the_page_need_no_token_but_their_host(path: str) -> None:
+    assert ask(TOKEN, path, {}, "GET").status_code == 200
+    assert ask(TOKEN, path, {}, "POST").status_code == 401
+    assert ask(None, path, {"Host": "evil.example.org"}, "GET").status_code == 403
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8642", "127.0.0.1:80", "[::1]:8642"])

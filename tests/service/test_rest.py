@@ -180,3 +180,73 @@ def test_status_and_batches_say_where_the_job_stands(served: Served) -> None:
     batches = served.client.get("/batches", params={"limit": 2}).json()["batches"]
     assert [b["batch"] for b in batches] == [status["batch"] - 1, status["batch"]]
     assert {"native", "final"} <= batches[0]["phases"].keys()
+
+
+def test_a_preview_prices_queries_and_changes_nothing(served: Served) -> None:
+    before = served.client.get("/plan").json()
+    other = "CREATE VIEW second AS SELECT k, sum(v) AS s FROM stream GROUP BY k, window(ts, '7 seconds', '3 seconds')"
+    added = f"{MAXIMUM.format(name='first')}; {other}"
+    found = served.client.post("/preview", json={"sql": added}).json()
+    assert [query["name"] for query in found["queries"]] == ["first", "second"]
+    assert found["queries"][0]["shares_with"] > 0, "by_key has this window too"
+    assert found["cost_before"] == pytest.approx(before["cost"])
+    assert found["more"] == pytest.approx(found["cost_after"] - found["cost_before"])
+    assert 0 < found["more"] < found["alone"], "together they cost less than each by itself"
+    assert served.client.get("/plan").json() == before
+    joined = served.client.post("/queries", json={"sql": added})
+    assert joined.json() == {"added": ["first", "second"]}
+    assert served.client.get("/plan").json()["cost"] == pytest.approx(found["cost_after"])
+    for name in ("first", "second"):
+        served.client.delete(f"/queries/{name}")
+
+
+GOOD = MAXIMUM.format(name="good")
+OTHER = f"{GOOD};  SELECT max(v) AS x FROM other GROUP BY window(ts, '2 seconds')"
+
+
+@pytest.mark.parametrize(
+    ("sql", "status", "line", "column"),
+    [
+        (MAXIMUM.format(name="by_key"), 409, None, None),
+        ("SELECT k,\n  collect_list(v) AS x FROM stream GROUP BY k, window(ts, '2 seconds')", 422, 2, 3),
+        (f"{GOOD};\n\n  SELECT k,\n max(nothing) AS x FROM stream GROUP BY k, window(ts, '2 seconds')", 422, 4, 6),
+        (OTHER, 422, 1, OTHER.index("other") + 1),
+    ],
+)
+def test_a_preview_refuses_as_adding_would_and_at_the_same_place(
+    served: Served, sql: str, status: int, line: int | None, column: int | None
+) -> None:
+    problems = [refused(served.client.post(path, json={"sql": sql}), status) for path in ("/preview", "/queries")]
+    assert problems[0] == problems[1]
+    where = problems[0]["where"]
+    assert (where and where["line"], where and where["column"]) == (line, column)
+
+
+def test_the_picture_has_every_query_under_its_tree_and_pass(served: Served) -> None:
+    found = served.client.get("/picture").json()
+    plan = served.client.get("/plan").json()
+    trees = [tree for one in found["passes"] for tree in one["trees"]]
+    assert {tree["tree"]: {q["name"] for q in tree["queries"]} for tree in trees} == {
+        tree["tree"]: {q["name"] for q in tree["queries"]} for tree in plan["trees"]
+    }
+    assert sum(one["cost"] for one in found["passes"]) == pytest.approx(plan["cost"])
+    assert {tuple(one["keys"]): one["filters"] for one in found["passes"]}[()] == 1
+    assert found["saves"] == pytest.approx(1 - found["cost"] / found["unshared"])
+
+
+def test_a_brief_status_leaves_out_what_is_told_of_each_query(served: Served) -> None:
+    whole, brief = (served.client.get(f"/status{how}").json() for how in ("", "?brief=true"))
+    assert whole["answers_by_query"]
+    assert whole["tree_states"]
+    assert (brief["answers_by_query"], brief["tree_states"]) == ({}, [])
+    assert (brief["rows"], brief["state_bytes"]) == (whole["rows"], whole["state_bytes"])
+
+
+def test_live_answers_of_some_queries(served: Served) -> None:
+    with served.client.stream("GET", "/answers/live?query=high&query=high&after=-1&seconds=1") as response:
+        text = response.read().decode()
+    assert '"query":"high"' in text
+    assert '"query":"by_key"' not in text
+    ids = [line for line in text.splitlines() if line.startswith("id: ")]
+    assert len(ids) == len(set(ids)), "a name that is given twice is followed once"
+    refused(served.client.get("/answers/live?query=high&query=nobody"), 404)

@@ -7,7 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from math import inf
+from socket import socket
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
@@ -15,8 +17,10 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from weft.cli.client import DEFAULT_PORT
 from weft.cli.progress import PLAIN_SECONDS, Metrics, line
 from weft.cli.run import LOOK_SECONDS
+from weft.cli.serve import require_service
 from weft.cli.stream import parse_seconds
 from weft.demo import query_text
 from weft.model import Workload
@@ -27,6 +31,7 @@ from weft.sql import parse
 if TYPE_CHECKING:
     from weft.demo.show import Board
     from weft.demo.trades import Trades
+    from weft.service import Server
     from weft.spark import Job, Run
 
 T = TypeVar("T")
@@ -37,22 +42,29 @@ STRATEGY = "weave_share"
 SHOWN_QUERIES = 2
 """Queries of each tree that the plan on the screen names."""
 
+USUAL_SECONDS = 30.0
+
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
 
 def demo(
     seconds: Annotated[
-        float, typer.Option("--for", parser=parse_seconds, metavar="TIME", help="How long it streams, such as 30s.")
-    ] = 30.0,
+        float | None,
+        typer.Option("--for", parser=parse_seconds, metavar="TIME", help="How long it streams. [30s; with --page: on]"),
+    ] = None,
     rate: Annotated[int, typer.Option(min=1, metavar="N", help="Trades a second.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Of the trades; the same seed brings the same trades.")] = 1,
+    page: Annotated[bool, typer.Option("--page", help="Serve a page to look at, until Ctrl-C.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0: any that is free.")] = DEFAULT_PORT,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object; all else goes to stderr.")] = False,
 ) -> None:
     """A hundred queries over a live stream of trades, and what sharing saves."""
     screen = Screen(Console(stderr=as_json))
     try:
-        report = _demo(screen, seconds, rate, seed)
+        with _listening(port) if page else nullcontext() as bound:
+            usual = inf if page else USUAL_SECONDS
+            report = _demo(screen, usual if seconds is None else seconds, rate, seed, bound)
     except KeyboardInterrupt:
         screen.say("stopped")
         raise typer.Exit(INTERRUPTED) from None
@@ -60,7 +72,15 @@ def demo(
         typer.echo(json.dumps(report))
 
 
-def _demo(screen: Screen, seconds: float, rate: int, seed: int) -> dict[str, Any]:
+def _listening(port: int) -> socket:
+    """Before Spark starts, so that a port that is taken is told at once."""
+    require_service("weft demo --page")
+    from weft.service import open_socket
+
+    return open_socket("127.0.0.1", port)
+
+
+def _demo(screen: Screen, seconds: float, rate: int, seed: int, bound: socket | None) -> dict[str, Any]:
     queries = Workload(parse(query_text()))
     plan = optimize(queries, rate=rate, strategy=STRATEGY)
     screen.print(explain(plan, SHOWN_QUERIES))
@@ -77,7 +97,7 @@ def _demo(screen: Screen, seconds: float, rate: int, seed: int) -> dict[str, Any
     job = _aside(
         lambda: weave(trades.bounded(spark, 0), queries, watermark=DELAY, strategy=STRATEGY, rate=rate)
     )
-    metrics = _stream(screen, job, trades, board, seconds)
+    metrics = _stream(screen, job, trades, board, seconds, bound)
     with screen.drawing(keep=False):
         saved = _aside(lambda: measure(job, trades, say=screen.say))
     screen.print(saved.text())
@@ -110,17 +130,35 @@ def _aside(work: Callable[[], T]) -> T:
     return result.result()
 
 
-def _stream(screen: Screen, job: Job, trades: Trades, board: Board, seconds: float) -> dict[str, Any]:
+def _stream(
+    screen: Screen, job: Job, trades: Trades, board: Board, seconds: float, bound: socket | None
+) -> dict[str, Any]:
     from weft.demo.measure import over
 
-    live = trades.opened_at(time.time_ns() // 1000).live(job.stream.sparkSession)
-    run = over(job, live).start(sink=board.take, trigger="1 second")
+    live = over(job, trades.opened_at(time.time_ns() // 1000).live(job.stream.sparkSession))
+    if bound is None:
+        run, server = live.start(sink=board.take, trigger="1 second"), None
+    else:
+        run, server = _served(live, board, bound)
+        screen.print(f"a page to look at: {server.url}")
     try:
         with screen.drawing(keep=True):
             _watch(run, screen, board, seconds)
     finally:
+        if server is not None:
+            server.stop()
         run.stop()
     return run.metrics()
+
+
+def _served(job: Job, board: Board, bound: socket) -> tuple[Run, Server]:
+    from weft.service import AnswerBuffer, Limits, Server, Service, make_app
+
+    answers = AnswerBuffer()
+    run = job.start(sink=board.take, trigger="1 second", tap=answers)
+    server = Server(make_app(Service(run, answers, Limits())), bound)
+    server.start()
+    return run, server
 
 
 def _watch(run: Run, screen: Screen, board: Board, seconds: float) -> None:

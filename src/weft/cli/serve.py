@@ -102,8 +102,7 @@ def serve(
     seconds: ForSeconds = None,
 ) -> None:
     """Answer the queries over a stream, and serve them over HTTP, until stopped by Ctrl-C or SIGTERM."""
-    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
-        raise MissingExtra("weft serve needs FastAPI and uvicorn; install them with: pip install 'weft[serve]'")
+    require_service("weft serve")
     from weft.service import AnswerBuffer, Limits, Server, Service, check_host, make_app, open_socket
 
     token = read_token(token_file)
@@ -138,6 +137,11 @@ def serve(
             typer.echo(json.dumps({"url": server.url}) if as_json else f"weft serves {server.url}", err=not as_json)
             with Progress(as_json=as_json) as progress:
                 watch(service, server, progress, stopped, seconds)
+
+
+def require_service(command: str) -> None:
+    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
+        raise MissingExtra(f"{command} needs FastAPI and uvicorn; install them with: pip install 'weft[serve]'")
 
 
 def read_token(file: Path | None) -> str | None:

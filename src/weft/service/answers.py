@@ -96,22 +96,22 @@ class AnswerBuffer:
         with self._lock:
             return self._newest
 
-    def after(self, place: Place, query: str | None = None) -> list[Portion]:
-        """What is kept after a place, in order; of one query or of all."""
+    def after(self, place: Place, queries: Iterable[str] | None = None) -> list[Portion]:
+        """What is kept after a place, in order; of some queries or of all."""
         with self._lock:
             found: list[Portion] = []
-            for kept in self._of(self._kept, query):
+            for kept in self._of(self._kept, queries):
                 found.extend(takewhile(lambda p: p.place > place, reversed(kept)))
         return sorted(found, key=lambda p: p.place)
 
-    def gone(self, query: str | None = None) -> Place:
+    def gone(self, queries: Iterable[str] | None = None) -> Place:
         """The newest answers that are kept no longer."""
         with self._lock:
-            return max(self._of(self._gone, query), default=BEFORE_ALL)
+            return max(self._of(self._gone, queries), default=BEFORE_ALL)
 
     @staticmethod
-    def _of(what: Mapping[str, Any], query: str | None) -> Iterable[Any]:
-        return what.values() if query is None else [what[query]] if query in what else []
+    def _of(what: Mapping[str, Any], queries: Iterable[str] | None) -> Iterable[Any]:
+        return what.values() if queries is None else [what[name] for name in queries if name in what]
 
     def watch(self, who: object, wake: Callable[[], object]) -> None:
         """Call `wake` after every batch, in the thread of the batch: it must not wait."""

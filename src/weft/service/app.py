@@ -11,9 +11,12 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 import weft
 from weft.plan import explain, to_html, to_json
 from weft.service import shapes
+from weft.service.assets import serve_page
 from weft.service.guard import Guard
 from weft.service.jobs import Service
 from weft.service.live import LiveAnswers, place_of
+from weft.service.picture import Picture, picture
+from weft.service.preview import Preview, preview
 from weft.service.problems import Problem, described, handle_problems, respond
 from weft.service.prometheus import CONTENT_TYPE, exposition
 from weft.service.values import columns_of, rows_of
@@ -21,6 +24,9 @@ from weft.spark.pipeline import BatchMetrics
 from weft.spark.run import iso
 
 Name = Annotated[str, Path(description="The name of a query.")]
+Names = Annotated[
+    list[str] | None, Query(max_length=100, description="Queries to follow, one each; none: all that there are.")
+]
 LastEvent = Annotated[
     str | None, Header(alias="Last-Event-ID", description="The last event that arrived: what came after it is sent.")
 ]
@@ -44,6 +50,7 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
         responses=described(400, 401, 403, 408, 413, 422),
     )
     handle_problems(app)
+    serve_page(app)
     _health(app, service)
     _answers(app, service)
     _queries(app, service)
@@ -71,10 +78,14 @@ def _health(app: FastAPI, service: Service) -> None:
 def _answers(app: FastAPI, service: Service) -> None:
     """Before the queries' own routes: a name may have slashes in it."""
 
-    @app.get("/answers/live", tags=["answers"], response_class=Response, responses={**EVENTS, **described(429)})
-    async def live_of_all(after: After = None, last_event: LastEvent = None, seconds: Seconds = None) -> LiveAnswers:
-        """Answers of all queries as they come, as server-sent events."""
-        return LiveAnswers(service, None, _place(after, last_event), seconds)
+    @app.get("/answers/live", tags=["answers"], response_class=Response, responses={**EVENTS, **described(404, 429)})
+    async def live_of_some(
+        query: Names = None, after: After = None, last_event: LastEvent = None, seconds: Seconds = None
+    ) -> LiveAnswers:
+        """Answers of these queries, or of all, as they come, as server-sent events."""
+        for name in query or ():
+            _require(service, name)
+        return LiveAnswers(service, query, _place(after, last_event), seconds)
 
     @app.get(
         "/queries/{name:path}/answers/live",
@@ -86,9 +97,8 @@ def _answers(app: FastAPI, service: Service) -> None:
         name: Name, after: After = None, last_event: LastEvent = None, seconds: Seconds = None
     ) -> LiveAnswers:
         """Answers of one query as they come, as server-sent events."""
-        if name not in service.run.queries():
-            raise service.unknown(name)
-        return LiveAnswers(service, name, _place(after, last_event), seconds)
+        _require(service, name)
+        return LiveAnswers(service, [name], _place(after, last_event), seconds)
 
     @app.get("/queries/{name:path}/answers", tags=["answers"], responses=described(404))
     def answers(
@@ -97,13 +107,17 @@ def _answers(app: FastAPI, service: Service) -> None:
         after: After = None,
     ) -> shapes.Answers:
         """The newest answers that are kept in memory, of batches after one that is named."""
-        if name not in service.run.queries():
-            raise service.unknown(name)
+        _require(service, name)
         return _newest(service, name, limit, -1 if after is None else after)
 
 
+def _require(service: Service, name: str) -> None:
+    if name not in service.run.queries():
+        raise service.unknown(name)
+
+
 def _newest(service: Service, name: str, limit: int, after: int) -> shapes.Answers:
-    kept = [p for p in service.answers.after((-1, 0), name) if p.batch > after]
+    kept = [p for p in service.answers.after((-1, 0), [name]) if p.batch > after]
     batches: list[shapes.Portion] = []
     left = limit
     for portion in reversed(kept):
@@ -113,7 +127,7 @@ def _newest(service: Service, name: str, limit: int, after: int) -> shapes.Answe
         if left <= 0:
             break
     columns = [shapes.Column(**c) for c in columns_of(kept[-1].table.schema)] if kept else []
-    gone = service.answers.gone(name)[0]
+    gone = service.answers.gone([name])[0]
     return shapes.Answers(query=name, columns=columns, batches=batches, forgotten=None if gone < 0 else gone)
 
 
@@ -133,6 +147,11 @@ def _queries(app: FastAPI, service: Service) -> None:
     def add(adding: shapes.Adding) -> shapes.Added:
         """Queries join with the next batch."""
         return shapes.Added(added=service.add(adding.sql, adding.since, adding.begin, adding.for_))
+
+    @app.post("/preview", tags=["queries"], responses=described(409, 503))
+    def preview_of(query: shapes.Sql) -> Preview:
+        """What queries would cost if they joined; nothing changes."""
+        return preview(*service.preview(query.sql))
 
     @app.get("/queries/{name:path}", tags=["queries"], responses=described(404))
     def one_query(name: Name) -> shapes.Query:
@@ -171,12 +190,22 @@ def _job(app: FastAPI, service: Service) -> None:
             return JSONResponse(to_json(run.plan()))
         return PlainTextResponse(explain(run.plan())) if format == "text" else HTMLResponse(to_html(run.plan()))
 
+    @app.get("/picture", tags=["job"])
+    def drawn() -> Picture:
+        """The plan as the page draws it: phantoms, passes, trees and queries, and what each costs."""
+        return picture(run)
+
     @app.get("/status", tags=["job"])
-    def status() -> shapes.Status:
+    def status(brief: Annotated[bool, Query(description="Without what is told of each query and tree.")] = False) -> (
+        shapes.Status
+    ):
         """Where the job stands."""
         failed, trees = service.failure(), [shapes.TreeState(**tree) for tree in run.trees()]
         found = {name: value for name, value in run.metrics().items() if name in shapes.Status.model_fields}
         kept = sum(tree.state_bytes for tree in trees)
+        if brief:
+            found |= {name: {} for name in found if name.endswith("_by_query")}
+            trees = []
         return shapes.Status(
             **{**found, "running": failed is None, "failure": failed, "state_bytes": kept, "tree_states": trees}
         )

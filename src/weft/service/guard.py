@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.model import WeftError
+from weft.service.assets import is_page
 from weft.service.limits import Limits
 from weft.service.problems import Problem, respond
 
@@ -45,8 +46,9 @@ def check_host(host: str, token: str | None) -> None:
 
 
 class Guard:
-    """Refuses before anything is read of a request. With a token every route but health asks for it; without one only
-    names of this machine are answered to, so that no web page can reach the service by a name of its own."""
+    """Refuses before anything is read of a request. With a token every route asks for it but health and the page's
+    files; without one only names of this machine are answered to, so that no web page can reach the service by a name
+    of its own."""
 
     def __init__(self, app: ASGIApp, token: str | None, limits: Limits) -> None:
         self._app = app
@@ -74,6 +76,8 @@ class Guard:
         if scope["path"] in OPEN:
             return None
         if self._token is not None:
+            if is_page(scope["path"]) and scope["method"] in ("GET", "HEAD"):
+                return None
             given = _header(scope["headers"], b"authorization")
             scheme, _, said = given.partition(b" ")
             if scheme.lower() == b"bearer" and hmac.compare_digest(said.strip(), self._token):

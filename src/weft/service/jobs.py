@@ -104,6 +104,15 @@ class Service:
             with refusing_as_spark():
                 return self.run.add(f"{sql};", since=since, begin=begin, for_=for_)
 
+    def preview(self, sql: str) -> tuple[Plan, Plan]:
+        """The plan without and with some queries more; whatever would refuse them refuses them here."""
+        self._require_running()
+        wanted = self._parsed(sql)
+        self.limits.check_queries(len(self.run.queries()), len(wanted))
+        self.limits.check_state(self.state_bytes())
+        with refusing_as_spark():
+            return self.run.preview(f"{sql};")
+
     def replace(self, name: str, sql: str) -> None:
         self._require_running()
         with self._changing:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 
@@ -42,16 +42,18 @@ def place_of(event: str) -> Place:
 
 
 class LiveAnswers(Response):
-    """Events from a place on, of one query or of all; it waits for the reader, and never the job for it."""
+    """Events from a place on, of some queries or of all; it waits for the reader, and never the job for it."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, service: Service, query: str | None, after: Place | None, seconds: float | None) -> None:
+    def __init__(
+        self, service: Service, queries: Sequence[str] | None, after: Place | None, seconds: float | None
+    ) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._service = service
         self._answers: AnswerBuffer = service.answers
-        self._query = query
+        self._queries = None if queries is None else list(dict.fromkeys(queries))
         self._after = after
         self._seconds = seconds
         self._wake = asyncio.Event()
@@ -86,7 +88,7 @@ class LiveAnswers(Response):
 
     async def _events(self) -> AsyncIterator[bytes]:
         place = self._answers.newest if self._after is None else self._after
-        gone = self._answers.gone(self._query)
+        gone = self._answers.gone(self._queries)
         yield b"retry: 2000\n\n"
         if gone > place:
             yield _event("gap", f"answers up to batch {gone[0]} are kept no longer", "Read them where the sink writes.")
@@ -94,8 +96,8 @@ class LiveAnswers(Response):
         until = None if self._seconds is None else asyncio.get_running_loop().time() + self._seconds
         while not self._left:
             self._wake.clear()
-            found = self._answers.after(place, self._query)
-            if self._answers.gone(self._query) > place:
+            found = self._answers.after(place, self._queries)
+            if self._answers.gone(self._queries) > place:
                 yield _event("cut", "you read too slowly, and answers are lost to you", "Read where the sink writes.")
                 return
             for portion in found:
@@ -121,8 +123,9 @@ class LiveAnswers(Response):
         failed = self._service.failure()
         if failed is not None:
             return _event("end", failed, "Start the service again: it repeats the batch that failed.")
-        if self._query is not None and self._query not in self._service.run.queries():
-            return _event("end", f"{self._query} has left the job", "What it answered stays where the sink wrote it.")
+        if self._queries is not None and not set(self._queries) & set(self._service.run.queries()):
+            left = f"{', '.join(self._queries)} {'has' if len(self._queries) == 1 else 'have'} left the job"
+            return _event("end", left, "What it answered stays where the sink wrote it.")
         return None
 
 

@@ -96,17 +96,28 @@ class Live:
     def add(self, queries: Sequence[ACQ], since: Since, begin: int | None = None) -> list[str]:
         """`begin` is for those who read the source again: rows before it are not theirs."""
         with self._lock:
-            for query in queries:
-                if query.name in self.plan.workload.by_name:
-                    raise CannotChange(
-                        f"there is a query {query.name} already; give the new one another name, or replace the old one"
-                    )
+            self._refuse_taken(self.plan, queries)
             names = [q.name for q in queries]
             self._mend(queries, (), dict.fromkeys(names, since), f"added {', '.join(names)}")
             self._begins.update(dict.fromkeys(names, begin))
             self._lives.update(_lives(queries))
             self._live = (*self._live, *names)
             return names
+
+    def preview(self, queries: Sequence[ACQ]) -> tuple[Plan, Plan]:
+        """The plan as it is, and as it would be with queries more; nothing changes, and no batch waits for it."""
+        with self._lock:
+            plan, groupings = self.plan, self._record.groupings
+        self._refuse_taken(plan, queries)
+        return plan, self._weaver.preview(plan, queries, groupings)
+
+    @staticmethod
+    def _refuse_taken(plan: Plan, queries: Sequence[ACQ]) -> None:
+        for query in queries:
+            if query.name in plan.workload.by_name:
+                raise CannotChange(
+                    f"there is a query {query.name} already; give the new one another name, or replace the old one"
+                )
 
     def drop(self, names: Sequence[str]) -> None:
         with self._lock:

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import count, pairwise
+from itertools import count, pairwise, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from weft.engine import FOREVER
-from weft.model import Life, WeftError
+from weft.model import ACQ, Life, WeftError
 from weft.plan import Plan
 from weft.spark.ask import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
 from weft.spark.blame import blame
@@ -264,11 +264,7 @@ class Run:
         `for_="8 hours"`, or `FOR 8 HOURS` or `UNTIL '2026-01-01 00:00:00'` at the end of a query: it answers windows
         that end in this time, in event time from when it joins, and then leaves by itself.
         """
-        event_time = self.job.weaver.event_time
-        if isinstance(queries, str) and not queries.strip().endswith(".sql"):
-            found = list(parse(queries, event_time=event_time, name=self._free_name()))
-        else:
-            found = list(read_queries(queries, event_time))
+        found = self._read(queries)
         if for_ is not None:
             try:
                 life = Life(length=lifetime(for_))
@@ -276,6 +272,16 @@ class Run:
                 raise CannotChange(f'{error}; give a time such as for_="8 hours"') from None
             found = [replace(query, life=life) for query in found]
         return self._live.add(found, since, _time(begin, since))
+
+    def _read(self, queries: Queries) -> list[ACQ]:
+        event_time = self.job.weaver.event_time
+        if isinstance(queries, str) and not queries.strip().endswith(".sql"):
+            return list(parse(queries, event_time=event_time, name=self._free_name()))
+        return list(read_queries(queries, event_time))
+
+    def preview(self, queries: Queries) -> tuple[Plan, Plan]:
+        """The plan as it is, and as it would be if the queries joined; the job goes on as it was."""
+        return self._live.preview(self._read(queries))
 
     def drop(self, *names: str) -> None:
         """Queries that leave with the next batch; what they answered stays."""
@@ -365,6 +371,24 @@ class Run:
                 "state_bytes": sizes.get(tree.number, 0),
             }
             for tree in layout.trees
+        ]
+
+    def passes(self) -> list[dict[str, Any]]:
+        """What the latest batch aggregated rows to: the keys, filters and queries of each pass, and the keys of the
+        phantom that it was rolled up from; None: from rows.
+        """
+        with self._lock:
+            binding = self._binding
+        found = binding.phantoms.found
+        tables = found.tables if found is not None and len(found.tables) == len(binding.feeds) else ()
+        return [
+            {
+                "keys": list(feed.keys.values()),
+                "filters": list(feed.signature.filters),
+                "queries": [query.name for tree in feed.layout.trees for query in tree.queries],
+                "phantom": None if table is None else sorted(table),
+            }
+            for feed, table in zip_longest(binding.feeds, tables)
         ]
 
     def metrics(self) -> dict[str, Any]:

@@ -63,6 +63,10 @@ class Weaver:
         mended = self._served(mended)
         return mended, self.bind(mended, groupings)
 
+    def preview(self, plan: Plan, joining: Sequence[ACQ], groupings: Groupings) -> Plan:
+        """The plan that `mend` would make for queries more; nothing is remembered of them."""
+        return replace(self, known=self.known.copy()).mend(plan, joining, (), groupings)[0]
+
     def anew(self, workload: Workload, curve: Curve, rate: Fraction) -> tuple[Plan, Curve]:
         """A plan for all the queries, which the curve learns from. It has a slope of its own from two plans on."""
         if len(curve.points) < 2 and len(workload) > 1:

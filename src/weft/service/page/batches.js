@@ -1,0 +1,71 @@
+// Batches over time: rows, seconds, answers, late rows, how far the watermark and the clock are apart, and plan changes.
+
+import { get } from "./api.js";
+import { LineChart } from "./chart.js";
+import { amount, clock, count, el, seconds, table } from "./dom.js";
+
+const KEPT = 500;
+const PANELS = [
+  ["Rows a batch", { bars: true, zero: true }, { rows: (b) => b.rows }],
+  ["Seconds a batch", { zero: true }, { "all of it": (b) => b.seconds, "rows to partials": (b) => b.phases.native, "partials to answers": (b) => b.phases.final }],
+  ["Answers a batch", { bars: true, zero: true }, { answers: (b) => b.answers }],
+  ["Late rows a batch", { bars: true, zero: true }, { late: (b) => b.late }],
+  ["Lag of the watermark behind the latest row, in seconds", { zero: true }, { seconds: (b) => apart(b) }],
+  ["State written a batch, in bytes", { zero: true }, { state: (b) => b.state_bytes, record: (b) => b.record_bytes }],
+];
+
+const apart = (batch) => (batch.watermark && batch.latest ? (Date.parse(batch.latest) - Date.parse(batch.watermark)) / 1000 : null);
+
+export function batchesView(root, job) {
+  const panels = PANELS.map(([title, how, lines]) => {
+    const canvas = el("canvas", { role: "img", "aria-label": `${title}; the table below has the numbers.` });
+    const chart = new LineChart(canvas, how);
+    return { chart, lines, root: el("article", { class: "card chart" }, el("h2", {}, title), canvas) };
+  });
+  const numbers = el("div");
+  const details = el("details", { ontoggle: () => fill() }, el("summary", {}, "Batches as a table"), numbers);
+  const changes = el("div");
+  root.append(el("h1", {}, "Batches"), el("p", { class: "dim" }, "Dashed lines are where the plan changed."),
+    el("div", { class: "cards" }, ...panels.map((panel) => panel.root)), details, el("h2", {}, "Changes of the plan"), changes);
+
+  let batches = [];
+  let marks = [];
+
+  async function look() {
+    const newest = batches.at(-1)?.batch ?? -1;
+    const found = (await get(`/batches?limit=${batches.length ? 20 : KEPT}`)).batches;
+    const fresh = found.filter((batch) => batch.batch > newest);
+    if (!fresh.length) return;
+    batches = [...batches, ...fresh].slice(-KEPT);
+    if (!job.paused) draw();
+  }
+
+  function draw() {
+    for (const { chart, lines } of panels) {
+      chart.show(Object.entries(lines).map(([label, of]) => ({
+        label, points: batches.map((batch) => [batch.batch, of(batch)]).filter(([, value]) => Number.isFinite(value)),
+      })), marks);
+    }
+    fill();
+  }
+
+  function fill() {
+    if (!details.open) return;
+    numbers.replaceChildren(table("The latest batches, newest first",
+      ["batch", "rows", "partials", "answers", "late", "seconds", "watermark", "latest row"].map((label, i) => (i < 6 ? { label, number: true } : label)),
+      [...batches].reverse().slice(0, 50).map((b) => [b.batch, count(b.rows), count(b.partials), count(b.answers), count(b.late), seconds(b.seconds), clock(b.watermark), clock(b.latest)])));
+  }
+
+  async function lookAtChanges() {
+    const found = (await get("/changes")).changes;
+    marks = found.slice(1).map((change) => change.batch);
+    changes.replaceChildren(table("Changes of the plan, newest first",
+      [{ label: "from batch", number: true }, "why", { label: "cost before", number: true }, { label: "after", number: true }, { label: "queries", number: true }, { label: "trees", number: true }],
+      [...found].reverse().slice(0, 100).map((c) => [c.batch, c.reason, c.cost_before === null ? "" : amount(c.cost_before), c.cost_after === null ? "" : amount(c.cost_after), c.queries, c.trees])));
+    draw();
+  }
+
+  const stops = [job.onBatch(look), job.onPlan(lookAtChanges), job.onResume(draw)];
+  Promise.all([look(), lookAtChanges()]).catch(job.failed);
+  return () => { stops.forEach((stop) => stop()); panels.forEach((panel) => panel.chart.close()); };
+}

@@ -1,0 +1,148 @@
+"""What the page draws: stream, phantoms, passes, trees and queries, with what flows through each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from pydantic import BaseModel, Field
+
+from weft.model import ACQ
+from weft.plan import Feed, Plan, Tree, query_costs, text
+from weft.plan.shares import pass_cost
+from weft.spark import Run
+
+
+class PlannedQuery(BaseModel):
+    name: str
+    cost: float = Field(description="Its part of the plan's cost, in operations a second.")
+    about: str = Field(description="Its aggregates and window.")
+    extras: str = Field(description="Its keys, filter and offset.")
+
+
+class PlannedTree(BaseModel):
+    tree: int
+    cost: float
+    edge_rate: float = Field(description="Slices a second.")
+    omega: float = Field(description="Final operations a slice.")
+    final_cost: float
+    technique: str
+    why: list[str] = Field(description="Who serves each operator, and by how much it is the fastest.")
+    queries: list[PlannedQuery]
+
+
+class Pass(BaseModel):
+    """One native pass over the rows, or a roll-up from a phantom."""
+
+    keys: list[str]
+    filters: int = Field(description="Different filters of its queries: the bits of a signature.")
+    classes: int = Field(description="Passes that its filters are split into.")
+    phantom: int | None = Field(description="The phantom that it is rolled up from; null: it is made from rows.")
+    cost: float
+    pass_cost: float
+    fold_cost: float
+    edge_rate: float
+    trees: list[PlannedTree]
+
+
+class Phantom(BaseModel):
+    keys: list[str]
+    cost: float = Field(description="What the passes that it feeds cost together.")
+
+
+class Picture(BaseModel):
+    changes: int = Field(description="How often the plan has changed in this run.")
+    source: str
+    strategy: str
+    rate: float
+    cost: float
+    unshared: float = Field(description="What the same queries would cost with a tree each.")
+    saves: float
+    phantom_cost: float | None = Field(description="Probes that a row costs with phantoms; null: none were counted.")
+    phantom_unshared: float | None
+    said: list[str] = Field(description="The closest merge that was left, and what is certain about the plan.")
+    phantoms: list[Phantom]
+    passes: list[Pass]
+
+
+def picture(run: Run) -> Picture:
+    plan, native = run.plan(), run.passes()
+    costs = query_costs(plan)
+    place = {name: number for number, found in enumerate(native) for name in found["queries"]}
+    phantoms = {tuple(found["phantom"]): 0.0 for found in native if found["phantom"]}
+    passes = []
+    for feed in plan.feeds:
+        names = [name for tree in feed.trees for name in plan.trees[tree].queries]
+        cost = float(sum((costs[name] for name in names), Fraction(0)))
+        own = [native[n] for n in sorted({place[name] for name in names if name in place})]
+        fed = next((tuple(found["phantom"]) for found in own if found["phantom"]), None)
+        if fed is not None:
+            phantoms[fed] += cost
+        passes.append(
+            Pass(
+                keys=list(feed.keys),
+                filters=len({plan.workload.by_name[name].where for name in names} - {None}),
+                classes=max(1, len(own)),
+                phantom=None if fed is None else list(phantoms).index(fed),
+                cost=cost,
+                pass_cost=float(pass_cost(plan, feed)),
+                fold_cost=float(feed.fold_cost),
+                edge_rate=float(feed.edge_rate),
+                trees=list(_trees(plan, feed, costs)),
+            )
+        )
+    found = run.job.binding.phantoms.found
+    counted = found is not None and found.unshared > 0
+    return Picture(
+        changes=run.metrics()["plan_changes"],
+        source=plan.workload[0].source,
+        strategy=plan.strategy,
+        rate=float(plan.rate),
+        cost=float(plan.cost),
+        unshared=float(plan.unshared),
+        saves=float(1 - plan.cost / plan.unshared) if plan.unshared else 0.0,
+        phantom_cost=found.cost if found is not None and counted else None,
+        phantom_unshared=found.unshared if found is not None and counted else None,
+        said=list(_said(plan)),
+        phantoms=[Phantom(keys=list(keys), cost=cost) for keys, cost in phantoms.items()],
+        passes=passes,
+    )
+
+
+def _trees(plan: Plan, feed: Feed, costs: dict[str, Fraction]) -> Iterator[PlannedTree]:
+    for number in feed.trees:
+        tree = plan.trees[number]
+        yield PlannedTree(
+            tree=number + 1,
+            cost=float(sum((costs[name] for name in tree.queries), Fraction(0))),
+            edge_rate=float(tree.edge_rate),
+            omega=float(tree.omega),
+            final_cost=float(tree.final_cost),
+            technique=tree.technique,
+            why=list(_why(tree)),
+            queries=[_query(plan.workload.by_name[name], costs[name]) for name in tree.queries],
+        )
+
+
+def _query(query: ACQ, cost: Fraction) -> PlannedQuery:
+    window = f"{text.duration(query.window.length)} every {text.duration(query.window.slide)}"
+    about = f"{text.calls(query)}, {window}"
+    return PlannedQuery(name=query.name, cost=float(cost), about=about, extras=text.extras(query))
+
+
+def _why(tree: Tree) -> Iterator[str]:
+    for served in tree.serving:
+        said = f"{text.operator(served.operator)} by {served.technique}"
+        if served.nanoseconds is not None and served.next_nanoseconds is not None:
+            said += f": {served.nanoseconds:,.3g} ns, {served.next_best} {served.next_nanoseconds:,.3g}"
+        yield said
+
+
+def _said(plan: Plan) -> Iterator[str]:
+    if plan.refused is not None:
+        more = float(plan.refused.cost - plan.cost)
+        yield (
+            f"closest merge left: tree {plan.refused.left + 1} with tree {plan.refused.right + 1}, "
+            f"for {more:+,.2f} operations a second"
+        )
+    yield from (f"{word}: {sentence}" for word, sentence in text.guarantee(plan))
