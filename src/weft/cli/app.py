@@ -7,24 +7,43 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
-from weft.cli.bench import bench
 from weft.cli.calibrate import calibrate
 from weft.cli.check import check
 from weft.cli.demo import demo
+from weft.cli.doctor import doctor
 from weft.cli.generate import generate
+from weft.cli.import_ import import_queries
 from weft.cli.plan import plan
 from weft.cli.remote import add, ask, drop, list_queries
 from weft.cli.run import run
 from weft.cli.serve import serve
 from weft.model import WeftError
 
+BENCH = "bench"
+
 REFUSED = 2
 """The exit code of everything that weft refuses, the same as for a wrong option."""
 
 
 class Commands(TyperGroup):
-    """Subcommands whose `WeftError`s end here: message to stderr, no traceback unless `--debug` stands somewhere."""
+    """Subcommands whose `WeftError`s end here: message to stderr, no traceback unless `--debug` stands somewhere.
+
+    Benchmarks are read when one is asked for: `weft plan` need not wait for them.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), BENCH]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name != BENCH:
+            return super().get_command(ctx, cmd_name)
+        from weft.cli.bench import bench
+
+        found = get_command(bench)
+        found.name = BENCH
+        return found
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # It is after a command failed that one wants `--debug`, so it may stand at the end of the line as well.
@@ -72,7 +91,8 @@ app.command()(ask)
 app.command()(demo)
 app.command()(calibrate)
 app.command()(check)
-app.add_typer(bench, name="bench")
+app.command()(doctor)
+app.command("import")(import_queries)
 
 
 def main() -> None:

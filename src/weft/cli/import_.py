@@ -1,0 +1,76 @@
+"""`weft import`: the window queries of Spark SQL files and PySpark code, as a `.sql` file. Nothing of them is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.model import WeftError
+from weft.sql.importing import Found, Imported, collect, to_sql
+
+
+class NothingFound(WeftError):
+    """Not one query that weft can take."""
+
+
+class Unwritable(WeftError):
+    """The file cannot be written."""
+
+
+def import_queries(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Scripts, .sql files, or folders of them.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="F", help="Where to write; standard output without. A file a stream."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found and what was not as JSON.")] = False,
+) -> None:
+    """Find window queries in SQL files and PySpark code and write the .sql that weft reads."""
+    imported = collect(paths)
+    if as_json:
+        typer.echo(json.dumps(asdict(imported), indent=2))
+    for skipped in imported.skipped if not as_json else ():
+        typer.echo(f"left out  {skipped}", err=True)
+    if not imported.found:
+        raise NothingFound("no window query was found; weft takes groupBy(window(...)).agg(...) and its SQL")
+    if output is not None:
+        for file, found in _by_stream(imported, output).items():
+            _write(file, found)
+    elif not as_json:
+        typer.echo(to_sql(imported.found))
+    typer.echo(_summary(imported), err=True)
+
+
+def _by_stream(imported: Imported, output: Path) -> dict[Path, list[Found]]:
+    """A job weaves the queries of one stream: where there are several, each has a file."""
+    streams: dict[tuple[str, str], list[Found]] = {}
+    for one in imported.found:
+        streams.setdefault((one.source, one.event_time), []).append(one)
+    if len(streams) == 1:
+        return {output: list(imported.found)}
+    files: dict[Path, list[Found]] = {}
+    for (source, event_time), found in streams.items():
+        name = f"{output.stem}.{source}{output.suffix or '.sql'}".replace("`", "")
+        file = output.with_name(name)
+        files[file if file not in files else output.with_name(f"{output.stem}.{source}.{event_time}.sql")] = found
+    return files
+
+
+def _write(file: Path, found: Iterable[Found]) -> None:
+    listed = list(found)
+    try:
+        file.write_text(to_sql(listed), encoding="utf-8")
+    except OSError as error:
+        raise Unwritable(f"{file}: {error.strerror}; name a file that can be written") from error
+    clock = "" if listed[0].event_time == "ts" else f" --event-time {listed[0].event_time}"
+    typer.echo(f"wrote {len(listed)} to {file}; look at them with: weft plan {file}{clock}", err=True)
+
+
+def _summary(imported: Imported) -> str:
+    found, skipped = len(imported.found), len(imported.skipped)
+    return f"{found} {'query' if found == 1 else 'queries'} found, {skipped} left out"

@@ -1,0 +1,117 @@
+"""Files and folders to queries: each is parsed as weft will read it, and what is refused is told with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+from weft.model import WeftError
+from weft.sql.importing.found import Found, Imported, Skipped
+from weft.sql.importing.script import Script
+from weft.sql.parse import parse
+from weft.sql.refuse import Refused, Source
+from weft.sql.tokens import Token, tokenize
+
+SUFFIXES = (".sql", ".py")
+
+
+class NothingToImport(WeftError):
+    """No file there that could hold a query."""
+
+
+def collect(paths: Iterable[Path]) -> Imported:
+    found: list[Found] = []
+    skipped: list[Skipped] = []
+    for file in _files(paths):
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            skipped.append(Skipped(str(file), 1, f"cannot be read: {error}"))
+            continue
+        for one in _sql(text, str(file), 1, None) if file.suffix == ".sql" else _python(text, str(file)):
+            (found if isinstance(one, Found) else skipped).append(one)  # type: ignore[arg-type]
+    return Imported(tuple(_named(found)), tuple(skipped))
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(f for f in path.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+            yield from (f for f in inside if not any(part.startswith(".") for part in f.relative_to(path).parts))
+        elif path.is_file() and path.suffix in SUFFIXES:
+            yield path
+        else:
+            raise NothingToImport(f"{path} is no folder, .sql or .py file; name a script, queries, or a folder")
+
+
+def _sql(text: str, file: str, line: int, name: str | None) -> Iterator[Found | Skipped]:
+    """Statements one by one: what is wrong with one does not keep the others out."""
+    source = Source(text)
+    try:
+        tokens = tokenize(source)
+    except Refused as error:
+        yield Skipped(file, line + error.line - 1, f"{error.reason} {error.way_out}")
+        return
+    for group in _statements(tokens):
+        at = line + source.place(group[0].start)[0] - 1
+        yield _checked(Found(name or "", text[group[0].start : group[-1].end], file, at))
+
+
+def _statements(tokens: Iterable[Token]) -> Iterator[list[Token]]:
+    group: list[Token] = []
+    for token in tokens:
+        if token.text != ";":
+            group.append(token)
+        elif group:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _python(text: str, file: str) -> Iterator[Found | Skipped]:
+    script = Script()
+    try:
+        script.read(text)
+    except SyntaxError as error:
+        yield Skipped(file, error.lineno or 1, f"this is not Python: {error.msg}")
+        return
+    except RecursionError:
+        yield Skipped(file, 1, "this is nested too deeply to be read")
+        return
+    for line, sql, name in script.texts:
+        if re.search(r"\bwindow\s*\(|\[\s*range\b", sql, re.IGNORECASE):
+            yield from _sql(sql, file, line, name)
+    for made in script.aggregations:
+        if made.stands:
+            yield _checked(Found(made.name or "", made.frame.sql(), file, made.line, notes=made.frame.notes))
+    yield from (Skipped(file, stop.line, stop.reason) for stop in script.broken)
+
+
+def _checked(found: Found) -> Found | Skipped:
+    try:
+        (acq,) = parse(found.sql, name=found.name or "q")
+    except Refused as error:
+        within = error.line - 1 if found.file.endswith(".sql") else 0
+        return Skipped(found.file, found.line + within, f"{error.reason} {error.way_out}")
+    named = "" if acq.name == "q" else acq.name
+    return replace(found, name=named, sql=acq.spark_sql, event_time=acq.event_time, source=acq.source)
+
+
+def _named(found: Iterable[Found]) -> Iterator[Found]:
+    """Each with a name of its own."""
+    taken: set[str] = set()
+    for one in found:
+        wanted = one.name or f"{_word(Path(one.file).stem)}_{one.line}"
+        tried = (wanted if i == 1 else f"{wanted}_{i}" for i in count(1))
+        name = next(t for t in tried if t.lower() not in taken)
+        taken.add(name.lower())
+        yield replace(one, name=name)
+
+
+def _word(text: str) -> str:
+    word = re.sub(r"\W", "_", text)
+    return f"_{word}" if word[:1].isdigit() else word

@@ -1,0 +1,28 @@
+"""Queries as a `.sql` file that weft reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from weft.sql.importing.columns import quoted
+from weft.sql.importing.found import Found
+
+
+def to_sql(found: Iterable[Found]) -> str:
+    """Each under its name, with the place that it came from.
+
+    >>> counted = Found("n", "SELECT count(*) FROM t GROUP BY window(ts, '1 s')", "a.py", 3, notes=("as it was",))
+    >>> print(to_sql([counted]))
+    -- a.py:3
+    -- as it was
+    CREATE VIEW n AS
+    SELECT count(*) FROM t GROUP BY window(ts, '1 s');
+    <BLANKLINE>
+    """
+    return "\n".join(_statement(one) for one in found)
+
+
+def _statement(one: Found) -> str:
+    comments = [f"-- {line}" for line in (f"{one.file}:{one.line}", *one.notes)]
+    name = ".".join(map(quoted, one.name.split(".")))
+    return "\n".join([*comments, f"CREATE VIEW {name} AS", f"{one.sql};", ""])
