@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import partial
 from html.parser import HTMLParser
 from textwrap import dedent
+from xml.etree import ElementTree
 
 import pytest
 
@@ -221,3 +222,19 @@ def test_where_edges_were_enclosed_the_page_shows_both_ends() -> None:
     assert f"costs {between(plan.cost, plan.cost + 5)} ops/s" in page
     assert page.count(f"{float(tree.edge_rate):,.3f} to {float(high):,.3f}") == 3, "a box, and a line for each query"
     assert f"saves {saving(plan.cost + 5, plan.unshared)}" in page, "what is promised is promised by the dear end"
+
+
+def test_in_a_notebook_a_plan_is_its_picture_and_leaves_the_notebook_s_looks_alone() -> None:
+    plan = optimize(EXAMPLE_3, rate=1.2, strategy="weave_share")
+    shown = plan._repr_html_()
+    assert shown.startswith('<div class="weft-plan">')
+    root = ElementTree.fromstring(shown)
+    assert root.find(".//svg") is not None
+    names = [cell.text for cell in root.findall(".//tbody/tr/td[1]")]
+    assert names == [name for tree in plan.trees for name in tree.queries]
+    style = root.find("style")
+    assert style is not None
+    rules = re.findall(r"([^{}]+)\{", re.sub(r"@media[^{]*", "", style.text or ""))
+    selectors = [selector.strip() for rule in rules if rule.strip() for selector in rule.split(",")]
+    assert selectors
+    assert all(selector.startswith(".weft-plan") for selector in selectors)

@@ -2,7 +2,7 @@
 
 from weft.plan.check import PlanRejected, check_plan
 from weft.plan.explain import explain, to_json
-from weft.plan.page import to_html
+from weft.plan.page import to_fragment, to_html
 from weft.plan.shares import query_cost, query_costs
 from weft.plan.values import Condition, Feed, Guarantee, Plan, Refusal, Tree
 
@@ -18,6 +18,7 @@ __all__ = [
     "explain",
     "query_cost",
     "query_costs",
+    "to_fragment",
     "to_html",
     "to_json",
 ]

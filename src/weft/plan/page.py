@@ -22,22 +22,27 @@ WIDEST_BAND = 18
 """The band of the dearest query, in pixels; all others in proportion, but never thinner than a hair."""
 
 STYLE = """
-:root { color-scheme: light dark; --ink: #1c2330; --dim: #667085; --page: #fcfcfa; --line: #dcdfe4;
-  --stream: #44506b; --feed: #2f7f86; --tree: #b4672b; --query: #7656a5; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8ec; --dim: #98a2b3; --page: #14171d; --line: #343a46;
+.weft-plan { color-scheme: light dark; --ink: #1c2330; --dim: #667085; --page: #fcfcfa; --line: #dcdfe4;
+  --stream: #44506b; --feed: #2f7f86; --tree: #b4672b; --query: #7656a5;
+  background: var(--page); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
+@media (prefers-color-scheme: dark) { .weft-plan { --ink: #e6e8ec; --dim: #98a2b3; --page: #14171d; --line: #343a46;
   --stream: #93a1c2; --feed: #5bb5bd; --tree: #e09a60; --query: #ab8fd8; } }
-body { margin: 2rem auto; max-width: 1180px; padding: 0 1rem; background: var(--page); color: var(--ink);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.3rem; margin: 0; } p { margin: .3rem 0 1.2rem; color: var(--dim); }
-svg { width: 100%; height: auto; } svg text { font-size: 12px; fill: var(--ink); } svg .dim { fill: var(--dim); }
-.stream { fill: var(--stream); }
-.feed { fill: var(--feed); } .tree { fill: var(--tree); } .query { fill: var(--query); }
-.band { fill: none; stroke-opacity: .35; } .band.feed { stroke: var(--feed); } .band.tree { stroke: var(--tree); }
-.band.query { stroke: var(--query); }
-.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .3rem .7rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { color: var(--dim); font-weight: 500; } .n { text-align: right; white-space: nowrap; }
+.weft-plan h1 { font-size: 1.3rem; margin: 0; } .weft-plan p { margin: .3rem 0 1.2rem; color: var(--dim); }
+.weft-plan svg { width: 100%; height: auto; } .weft-plan svg text { font-size: 12px; fill: var(--ink); }
+.weft-plan svg .dim { fill: var(--dim); } .weft-plan .stream { fill: var(--stream); }
+.weft-plan .feed { fill: var(--feed); } .weft-plan .tree { fill: var(--tree); }
+.weft-plan .query { fill: var(--query); }
+.weft-plan .band { fill: none; stroke-opacity: .35; } .weft-plan .band.feed { stroke: var(--feed); }
+.weft-plan .band.tree { stroke: var(--tree); } .weft-plan .band.query { stroke: var(--query); }
+.weft-plan .wide { overflow-x: auto; }
+.weft-plan table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+.weft-plan th, .weft-plan td { text-align: left; padding: .3rem .7rem; border-bottom: 1px solid var(--line);
+  vertical-align: top; }
+.weft-plan th { color: var(--dim); font-weight: 500; } .weft-plan .n { text-align: right; white-space: nowrap; }
 """
+"""Under one class, so that a notebook keeps its own looks."""
+
+PAGE_STYLE = "body { margin: 2rem auto; max-width: 1180px; padding: 0 1rem; }"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,25 @@ class _Box:
 
 def to_html(plan: Plan) -> str:
     """The page, complete: no script, nothing to fetch."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>weft plan: {len(plan.workload)} queries, {len(plan.trees)} trees</title>\n"
+        f'<style>{STYLE}{PAGE_STYLE}</style></head><body class="weft-plan">\n'
+        f"{_said(plan)}{_picture(plan)}\n{_table(plan)}\n</body></html>\n"
+    )
+
+
+def to_fragment(plan: Plan) -> str:
+    """The same for a notebook: a piece of a page, with the numbers folded away."""
+    return (
+        f'<div class="weft-plan"><style>{STYLE}</style>\n{_said(plan)}{_picture(plan)}\n'
+        f"<details><summary>{_count(len(plan.workload), 'query', 'queries')} as a table</summary>\n"
+        f"{_table(plan)}</details></div>\n"
+    )
+
+
+def _said(plan: Plan) -> str:
     saves = text.saving(plan.cost_high or plan.cost, plan.unshared)
     refused = ""
     if plan.refused is not None:
@@ -66,17 +90,12 @@ def to_html(plan: Plan) -> str:
             f"for {text.amount(plan.refused.cost)} ops/s in all."
         )
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>weft plan: {len(plan.workload)} queries, {len(plan.trees)} trees</title>\n"
-        f"<style>{STYLE}</style></head><body>\n"
         f"<h1>{_count(len(plan.workload), 'query', 'queries')}, {_count(len(plan.trees), 'tree', 'trees')}, "
         f"{_count(len(plan.feeds), 'pass over the rows', 'passes over the rows')}</h1>\n"
         f"<p>{escape(plan.strategy)} at {text.number(plan.rate)} rows/s "
         f"costs {text.between(plan.cost, plan.cost_high)} ops/s; "
         f"unshared {text.amount(plan.unshared)}; saves {saves}.{refused}</p>\n"
         f"{_guarantee(plan)}"
-        f"{_picture(plan)}\n{_table(plan)}\n</body></html>\n"
     )
 
 

@@ -20,8 +20,9 @@ def query_costs(plan: Plan) -> dict[str, Fraction]:
         share = pass_cost(plan, feed) / sum(len(tree.queries) for tree in trees)
         for tree in trees:
             weights = [_weight(tree, plan.workload.by_name[name]) for name in tree.queries]
+            unit = tree.final_cost / sum(weights)
             for name, weight in zip(tree.queries, weights):
-                costs[name] = share + tree.final_cost * weight / sum(weights)
+                costs[name] = share + unit * weight
     return {query.name: costs[query.name] for query in plan.workload}
 
 

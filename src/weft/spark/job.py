@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame
 
 from weft.optimizer.serving import Latency, known_latency
-from weft.plan import Plan, explain, to_html, to_json
+from weft.plan import Plan, explain, to_fragment, to_html, to_json
 from weft.spark.bind import Binding
 from weft.spark.blame import QueriesFailed, blame
 from weft.spark.late import LateRows, make_late_sink
@@ -96,7 +96,7 @@ class Job:
         return shown
 
     def _repr_html_(self) -> str:
-        return to_html(self.plan)
+        return to_fragment(self.plan)
 
     def answers(self) -> dict[str, DataFrame]:
         """The rows of each query over a bounded table, as `spark.sql` would give them."""
