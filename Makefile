@@ -13,7 +13,7 @@ NEEDS_JDK = weft needs a JDK 17 or 21: install it with \`apt-get install openjdk
 \`brew install openjdk@17\` (macOS), and point JAVA_HOME at it if it is not the java on PATH.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint test soak check bench jdk
+.PHONY: help setup demo lint test soak check bench wheel jdk
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,16 @@ check: lint test ## lint, then test
 bench: jdk $(STAMP) ## list the benchmarks and run a quick one against plain Spark
 	$(BIN)/weft bench --list
 	$(BIN)/weft bench spark --quick
+
+wheel: $(STAMP) ## build wheel and sdist into dist/, and run the wheel from a fresh environment
+	rm -rf dist
+	if [ -n "$${PIP_CERT:-}" ] && [ -z "$${SSL_CERT_FILE:-}" ]; then export SSL_CERT_FILE="$$PIP_CERT"; fi; \
+	.uv/bin/uv build --quiet --out-dir dist && \
+	.uv/bin/uv venv --quiet --clear --python $(BIN)/python dist/.venv && \
+	.uv/bin/uv pip install --quiet --python dist/.venv/bin/python "$$(echo dist/*.whl)[serve]"
+	dist/.venv/bin/weft --version
+	cd dist && .venv/bin/python -m weft doctor
+	cd dist && .venv/bin/python -c "from weft.service.assets import read_assets; assert 'index.html' in read_assets()"
 
 # Spark takes JAVA_HOME before PATH, and so does this.
 jdk:

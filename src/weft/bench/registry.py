@@ -11,6 +11,7 @@ from weft.bench.figures.bench import FIGURE
 from weft.bench.filters import FILTERS
 from weft.bench.groupbys import GROUPBYS
 from weft.bench.live import LIVE
+from weft.bench.page import PAGE
 from weft.bench.phantoms import PHANTOMS_BENCH
 from weft.bench.plan import PLAN
 from weft.bench.schedule import SCHEDULE
@@ -23,6 +24,6 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     b.name: b
     for b in (
         SPARK, STATE, FIGURE, AUTO, TECHNIQUES_BENCH, PLAN, ESTIMATE, PHANTOMS_BENCH, GROUPBYS, FILTERS, LIVE, SOAK,
-        SCHEDULE,
+        SCHEDULE, PAGE,
     )
 }
