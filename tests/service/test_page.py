@@ -178,6 +178,7 @@ def test_a_thousand_answers_a_second_are_all_seen(opened: Opened, shown: Shown) 
     assert f"the 8 largest of {KEYS} groups" in page.locator("article[aria-label=each]").inner_text()
     assert painted(page, "article[aria-label=each] canvas") > 20
     page.locator("article[aria-label=each] summary").click()
+    page.wait_for_selector("article[aria-label=each] tbody tr")
     cells = page.locator("article[aria-label=each] tbody tr").first.locator("td").all_text_contents()
     assert re.fullmatch(r"k\d{3}", cells[0])
 

@@ -49,6 +49,6 @@ def build(spark: SparkSession, trades):
     )
 
     kept = trades.groupBy("symbol", window("ts", LONG)).agg(F.avg("price").alias("mean"))
-    high = kept.filter("mean > 50")
+    high = kept.filter("mean > 47.4")
 
     return {"vwap": vwap, "flat": flat, "busy": busy, "by_side": by_side, "kept": kept, "high": high}

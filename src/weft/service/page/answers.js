@@ -1,11 +1,10 @@
 // Live answers: a chart for each query that is watched. Events only fill buffers; pictures are drawn once a frame at most.
 
 import { get } from "./api.js";
-import { LineChart } from "./chart.js";
+import { legend, LineChart } from "./chart.js";
 import { cell, count, el, table } from "./dom.js";
 import { follow } from "./follow.js";
 import { Series } from "./series.js";
-import { HUES } from "./theme.js";
 
 const SHOWN = 8; // groups of a query
 const WATCHED = "weft-watched";
@@ -112,11 +111,7 @@ export class AnswerCard {
     const labels = shown.map((one) => one.label).join("\n");
     if (labels !== this.labels) {
       this.labels = labels;
-      this.keys.replaceChildren(...shown.map((one, i) => {
-        const swatch = el("span", { class: "swatch" });
-        swatch.style.background = HUES[i % HUES.length];
-        return el("li", {}, swatch, one.label);
-      }));
+      this.keys.replaceChildren(...legend(shown.map((one) => one.label)));
     }
     const more = series.groups.size - shown.length;
     this.note.textContent = `${count(series.seen)} answers up to batch ${series.batch}` +

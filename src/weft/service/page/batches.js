@@ -1,7 +1,7 @@
 // Batches over time: rows, seconds, answers, late rows, how far the watermark and the clock are apart, and plan changes.
 
 import { get } from "./api.js";
-import { LineChart } from "./chart.js";
+import { legend, LineChart } from "./chart.js";
 import { amount, clock, count, el, seconds, table } from "./dom.js";
 
 const KEPT = 500;
@@ -20,7 +20,9 @@ export function batchesView(root, job) {
   const panels = PANELS.map(([title, how, lines]) => {
     const canvas = el("canvas", { role: "img", "aria-label": `${title}; the table below has the numbers.` });
     const chart = new LineChart(canvas, how);
-    return { chart, lines, root: el("article", { class: "card chart" }, el("h2", {}, title), canvas) };
+    const labels = Object.keys(lines);
+    const keys = labels.length > 1 ? el("ul", { class: "keys" }, ...legend(labels)) : null;
+    return { chart, lines, root: el("article", { class: "card chart" }, el("h2", {}, title), canvas, keys) };
   });
   const numbers = el("div");
   const details = el("details", { ontoggle: () => fill() }, el("summary", {}, "Batches as a table"), numbers);

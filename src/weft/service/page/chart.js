@@ -1,6 +1,6 @@
 // Lines on a canvas: a few series over time or batches, marks where the plan changed, values under the pointer.
 
-import { amount } from "./dom.js";
+import { amount, el } from "./dom.js";
 import { colour, HUES, onTheme } from "./theme.js";
 
 const LEFT = 46;
@@ -12,6 +12,15 @@ const dirty = new Set();
 function soon(chart) {
   if (!dirty.size) requestAnimationFrame(() => { const charts = [...dirty]; dirty.clear(); charts.forEach((one) => one.draw()); });
   dirty.add(chart);
+}
+
+// Which hue stands for which series.
+export function legend(labels) {
+  return labels.map((label, i) => {
+    const swatch = el("span", { class: "swatch" });
+    swatch.style.background = HUES[i % HUES.length];
+    return el("li", {}, swatch, label);
+  });
 }
 
 export class LineChart {
@@ -63,6 +72,7 @@ export class LineChart {
       if (this.bars) bars(context, one.points, x, y, span, width);
       else line(context, one.points, x, y);
     });
+    this.cuts(context, span, x, height);
     if (this.pointer !== null) this.readout(context, x, y, width);
   }
 
@@ -78,6 +88,15 @@ export class LineChart {
       context.textAlign = "right";
       context.fillText(amount(value), LEFT - 5, y(value) + 4);
     }
+    context.textAlign = "left";
+    context.fillText(this.word(span.left), LEFT, height - 4);
+    context.textAlign = "right";
+    context.fillText(this.word(span.right), width - 4, height - 4);
+    context.textAlign = "left";
+  }
+
+  cuts(context, span, x, height) {
+    context.lineWidth = 1;
     context.strokeStyle = colour("wrong");
     context.setLineDash([3, 3]);
     for (const mark of this.marks) {
@@ -88,11 +107,6 @@ export class LineChart {
       context.stroke();
     }
     context.setLineDash([]);
-    context.textAlign = "left";
-    context.fillText(this.word(span.left), LEFT, height - 4);
-    context.textAlign = "right";
-    context.fillText(this.word(span.right), width - 4, height - 4);
-    context.textAlign = "left";
   }
 
   word(value) {
@@ -161,6 +175,6 @@ function ticks(low, high) {
   const rough = (high - low) / 3;
   const step = [1, 2, 5, 10].map((m) => m * 10 ** Math.floor(Math.log10(rough))).find((s) => s >= rough);
   const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high; value += step) found.push(value);
+  for (let place = Math.ceil(low / step); place * step <= high; place += 1) found.push(place * step || 0);
   return found;
 }

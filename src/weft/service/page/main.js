@@ -41,8 +41,8 @@ function health(text, how) {
 }
 
 const FIGURES = {
-  "rows a second": (s) => count(s.rows_per_second),
-  "answers a second": (s) => count(s.answers_per_second),
+  "rows / s": (s) => count(s.rows_per_second),
+  "answers / s": (s) => count(s.answers_per_second),
   "lag": (s) => seconds(s.lag_seconds),
   "watermark": (s) => clock(s.watermark).slice(-8),
   "late rows": (s) => count(s.late),

@@ -150,7 +150,10 @@ function draw(context, placed, chosen) {
   const dim = colour("dim");
   const hues = Object.fromEntries(placed.columns.map(({ kind }) => [kind, colour(kind)]));
   context.fillStyle = dim;
-  for (const { kind, x } of placed.columns) context.fillText(TITLES[kind], x, 8);
+  placed.columns.forEach(({ kind, x }, i) => {
+    const room = (placed.columns[i + 1]?.x ?? canvas.width / devicePixelRatio) - x - 6;
+    context.fillText(clipped(context, TITLES[kind], room), x, 8);
+  });
   for (const box of placed.boxes) {
     let from = box.middle - box.below.reduce((sum, child) => sum + child.thick, 0) / 2;
     for (const child of box.below) {
@@ -171,12 +174,14 @@ function draw(context, placed, chosen) {
 
 function band(context, x0, y0, x1, y1, thick, hue) {
   const bend = (x0 + x1) / 2;
+  const half = thick / 2;
   context.beginPath();
-  context.moveTo(x0, y0);
-  context.bezierCurveTo(bend, y0, bend, y1, x1, y1);
-  context.lineWidth = thick;
-  context.strokeStyle = hue;
-  context.stroke();
+  context.moveTo(x0, y0 - half);
+  context.bezierCurveTo(bend, y0 - half, bend, y1 - half, x1, y1 - half);
+  context.lineTo(x1, y1 + half);
+  context.bezierCurveTo(bend, y1 + half, bend, y0 + half, x0, y0 + half);
+  context.fillStyle = hue;
+  context.fill();
 }
 
 const nextColumn = (placed, box) => placed.columns.find(({ x }) => x > box.x)?.x ?? Infinity;

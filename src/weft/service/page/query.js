@@ -7,7 +7,7 @@ import { dropButton } from "./queries.js";
 import { highlight } from "./sql.js";
 
 export function queryView(root, job, name) {
-  const facts = el("dl", { class: "cards" });
+  const facts = el("dl", { class: "facts" });
   const sql = el("pre", { class: "sql", tabIndex: 0, "aria-label": "SQL" });
   const card = new AnswerCard(name, job, { link: false });
   const stop = new AbortController();

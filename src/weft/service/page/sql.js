@@ -2,6 +2,7 @@
 
 const KEYWORDS = new Set(("select from where group by having as and or not in is null between like case when then else end create replace " +
   "view temp temporary filter window range slide at most interval for until distinct cast true false over on rlike").split(" "));
+const NO_CALLS = new Set(["in", "as", "and", "or", "not", "by", "over", "filter", "when", "then", "else"]);
 const TOKEN = /(--[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|('(?:[^'\\]|\\.|'')*'?|"(?:[^"\\]|\\.)*"?)|(`[^`]*`?)|(\d+(?:\.\d+)?(?:e[+-]?\d+)?)|([A-Za-z_]\w*)|(\s+)|([\s\S])/giy;
 
 // [{text, kind, start}], which together are the text.
@@ -11,10 +12,15 @@ export function tokens(text) {
   for (let match = TOKEN.exec(text); match; match = TOKEN.exec(text)) {
     const [all, comment, string, , digits, word] = match;
     let kind = comment ? "comment" : string ? "string" : digits ? "number" : "";
-    if (word) kind = text.slice(TOKEN.lastIndex).match(/^\s*\(/) && !["in", "as", "and", "or", "by", "over", "filter"].includes(word.toLowerCase()) ? "call" : KEYWORDS.has(word.toLowerCase()) ? "keyword" : "";
+    if (word) kind = wordKind(word.toLowerCase(), text.slice(TOKEN.lastIndex, TOKEN.lastIndex + 20));
     found.push({ text: all, kind, start: match.index });
   }
   return found;
+}
+
+function wordKind(word, after) {
+  if (/^\s*\(/.test(after) && !NO_CALLS.has(word)) return "call";
+  return KEYWORDS.has(word) ? "keyword" : "";
 }
 
 // Spans, and a mark around what lies between two places of the text.
