@@ -84,6 +84,8 @@ def test_a_port_that_is_taken_and_extras_that_are_not_there_keep_nobody_from_run
         taken.bind(("127.0.0.1", DEFAULT_PORT))
         taken.listen()
         found = examined()
+        shown = runner.invoke(app, ["doctor"]).stdout
+    assert "fix: pip install 'weft[serve]'" in shown
     assert "--port" in found["port"]["fix"]
     assert found["fastapi"]["fix"] == "pip install 'weft[serve]'"
     assert "asks for" in found["uvicorn"]["found"]

@@ -20,6 +20,7 @@ from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from weft.cli.client import DEFAULT_PORT
@@ -68,9 +69,9 @@ def _show(findings: Iterable[Finding]) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for finding in findings:
         word = {"ok": "OK", "missing": "MISSING", "optional": "-"}[finding.verdict]
-        table.add_row(word, finding.what, finding.found)
+        table.add_row(word, finding.what, escape(finding.found))
         if finding.fix:
-            table.add_row("", "", f"fix: {finding.fix}")
+            table.add_row("", "", escape(f"fix: {finding.fix}"))
     (Console() if sys.stdout.isatty() else Console(width=250)).print(table)
 
 
@@ -231,10 +232,11 @@ def _kafka() -> Finding:
     spark = find_spec("pyspark")
     own = [Path(folder) / "jars" for folder in (spark.submodule_search_locations or ())] if spark else []
     homes = [Path.home() / ".ivy2" / "jars", Path.home() / ".ivy2.5.2" / "jars", Path.home() / ".m2" / "repository"]
-    found = next((jar for place in [*own, *homes] for jar in place.glob("**/*spark-sql-kafka-0-10_*.jar")), None)
+    ours = version("pyspark") if spark else "VERSION"
+    named = f"**/*spark-sql-kafka-0-10_*-{ours}.jar"
+    found = next((jar for place in [*own, *homes] for jar in place.glob(named)), None)
     if found is not None:
         return Finding("Kafka connector", "ok", str(found))
-    ours = version("pyspark") if spark else "VERSION"
     fix = (
         f"Spark fetches it from Maven Central where spark.jars.packages names "
         f"org.apache.spark:spark-sql-kafka-0-10_2.13:{ours}; without a network put its jars into Spark's folder jars"
