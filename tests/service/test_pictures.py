@@ -38,8 +38,8 @@ def url(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     run = job.start(sink="noop", checkpoint=folder / "state", trigger="1 second", tap=answers)
     server = Server(make_app(Service(run, answers, Limits())), open_socket("127.0.0.1", 0))
     server.start()
-    deadline = time.monotonic() + 300
-    while len(run.batches()) < 25 and time.monotonic() < deadline:
+    deadline = time.monotonic() + 120
+    while len(run.batches()) < 12 and time.monotonic() < deadline:
         time.sleep(1)
     yield server.url
     server.stop()
