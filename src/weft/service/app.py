@@ -27,6 +27,7 @@ Name = Annotated[str, Path(description="The name of a query.")]
 Names = Annotated[
     list[str] | None, Query(max_length=100, description="Queries to follow, one each; none: all that there are.")
 ]
+Brief = Annotated[bool, Query(description="Without what is told of each query and tree.")]
 LastEvent = Annotated[
     str | None, Header(alias="Last-Event-ID", description="The last event that arrived: what came after it is sent.")
 ]
@@ -196,9 +197,7 @@ def _job(app: FastAPI, service: Service) -> None:
         return picture(run)
 
     @app.get("/status", tags=["job"])
-    def status(brief: Annotated[bool, Query(description="Without what is told of each query and tree.")] = False) -> (
-        shapes.Status
-    ):
+    def status(brief: Brief = False) -> shapes.Status:
         """Where the job stands."""
         failed, trees = service.failure(), [shapes.TreeState(**tree) for tree in run.trees()]
         found = {name: value for name, value in run.metrics().items() if name in shapes.Status.model_fields}

@@ -32,7 +32,10 @@ def collect(paths: Iterable[Path]) -> Imported:
             skipped.append(Skipped(str(file), 1, f"cannot be read: {error}"))
             continue
         for one in _sql(text, str(file), 1, None) if file.suffix == ".sql" else _python(text, str(file)):
-            (found if isinstance(one, Found) else skipped).append(one)  # type: ignore[arg-type]
+            if isinstance(one, Found):
+                found.append(one)
+            else:
+                skipped.append(one)
     return Imported(tuple(_named(found)), tuple(skipped))
 
 
