@@ -59,6 +59,7 @@ function show(status) {
     if (places[name].textContent !== text) places[name].textContent = text;
   }
   if (!status.running) health(`stopped: ${status.failure}`, "wrong");
+  else if (Object.keys(status.failed).length) health(`running; ${Object.entries(status.failed).map(([name, why]) => `${name} left: ${why}`).join("; ")}`, "wrong");
   else if (status.waiting.length) health(`running; ${status.waiting.join(", ")} reads its past`, "good");
   else health("running", "good");
 }
