@@ -13,7 +13,7 @@ NEEDS_JDK = weft needs a JDK 17 or 21: install it with \`apt-get install openjdk
 \`brew install openjdk@17\` (macOS), and point JAVA_HOME at it if it is not the java on PATH.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint test soak check bench wheel jdk
+.PHONY: help setup demo kafka lint test soak check bench wheel jdk
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,9 @@ setup: jdk $(STAMP) ## create .venv with the locked packages
 
 demo: jdk $(STAMP) ## run a hundred queries over a live stream for half a minute
 	$(BIN)/weft demo $(ARGS)
+
+kafka: jdk $(STAMP) ## start a real Kafka broker on 127.0.0.1:9092, and say how to weave from it
+	$(BIN)/python tests/integration/broker.py
 
 lint: $(STAMP) ## ruff, mypy, and the import rules
 	$(BIN)/ruff check src tests

@@ -155,7 +155,7 @@ def test_a_zone_other_than_utc_gives_the_same_windows_and_refuses_instants_as_te
 
 
 def test_sources_and_sinks_that_do_not_exist_are_refused_with_the_choices(spark: Any, tmp_path: Path) -> None:
-    with pytest.raises(UnknownSink, match="parquet:FOLDER, memory, console, noop"):
+    with pytest.raises(UnknownSink, match="parquet:FOLDER, kafka:HOST:PORT/TOPIC, postgresql://HOST/DATABASE, memory,"):
         make_sink("kafka")
     with pytest.raises(UnknownSource, match="rate:ROWS_A_SECOND"):
         open_source(spark, "folder")

@@ -11,6 +11,7 @@ from weft.cli.progress import Metrics, Progress
 from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
 from weft.cli.stream import (
     AsJson,
+    BadSinkOption,
     CheckpointFolder,
     FilesABatch,
     ForSeconds,
@@ -20,6 +21,7 @@ from weft.cli.stream import (
     LateSink,
     MaxSkew,
     Retain,
+    RowsABatch,
     Schema,
     Sink,
     Source,
@@ -46,6 +48,8 @@ def run(
     drain: Annotated[bool, typer.Option("--drain", help="Read what is there, answer every window, end.")] = False,
     schema: Schema = None,
     files_a_batch: FilesABatch = None,
+    rows_a_batch: RowsABatch = None,
+    bad_sink: BadSinkOption = None,
     trigger: Trigger = "1 second",
     late: LateOption = "drop",
     lateness: Lateness = None,
@@ -61,9 +65,17 @@ def run(
 ) -> None:
     """Answer the queries over a stream, until stopped."""
     workload = read_queries(file, event_time)
-    from weft.spark import local_session, open_source, weave
+    from weft.spark import connectors, local_session, open_source, weave
 
-    stream = open_source(local_session(), source, schema=schema, files_a_batch=files_a_batch)
+    stream = open_source(
+        local_session(connectors(source, sink)),
+        source,
+        schema=schema,
+        files_a_batch=files_a_batch,
+        rows_a_batch=rows_a_batch,
+        event_time=event_time,
+        bad="stop" if bad_sink is None else "aside",
+    )
     job = weave(
         stream,
         workload,
@@ -79,7 +91,7 @@ def run(
         latency=known_latency(latency),
     )
     started = job.start(
-        sink=sink, checkpoint=checkpoint, trigger=trigger, available_now=drain, late_sink=late_sink
+        sink=sink, checkpoint=checkpoint, trigger=trigger, available_now=drain, late_sink=late_sink, bad_sink=bad_sink
     )
     with Progress(as_json=as_json) as progress:
         watch(started, progress, seconds)

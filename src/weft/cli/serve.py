@@ -22,6 +22,7 @@ from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Tech
 from weft.cli.run import LOOK_SECONDS, show
 from weft.cli.stream import (
     AsJson,
+    BadSinkOption,
     CheckpointFolder,
     FilesABatch,
     ForSeconds,
@@ -31,6 +32,7 @@ from weft.cli.stream import (
     LateSink,
     MaxSkew,
     Retain,
+    RowsABatch,
     Schema,
     Sink,
     Source,
@@ -75,6 +77,8 @@ def serve(
     watermark: Watermark = "10 seconds",
     schema: Schema = None,
     files_a_batch: FilesABatch = None,
+    rows_a_batch: RowsABatch = None,
+    bad_sink: BadSinkOption = None,
     trigger: Trigger = "1 second",
     late: LateOption = "drop",
     lateness: Lateness = None,
@@ -111,9 +115,17 @@ def serve(
     limits = Limits(queries=max_queries, state_bytes=max_state)
     limits.check_queries(0, len(workload))
     with open_socket(host, port) as bound:
-        from weft.spark import local_session, open_source, weave
+        from weft.spark import connectors, local_session, open_source, weave
 
-        stream = open_source(local_session(), source, schema=schema, files_a_batch=files_a_batch)
+        stream = open_source(
+            local_session(connectors(source, sink)),
+            source,
+            schema=schema,
+            files_a_batch=files_a_batch,
+            rows_a_batch=rows_a_batch,
+            event_time=event_time,
+            bad="stop" if bad_sink is None else "aside",
+        )
         job = weave(
             stream,
             workload,
@@ -130,7 +142,14 @@ def serve(
         )
         answers = AnswerBuffer(keep)
         with stopped_by_signals() as stopped:
-            started = job.start(sink=sink, checkpoint=checkpoint, trigger=trigger, late_sink=late_sink, tap=answers)
+            started = job.start(
+                sink=sink,
+                checkpoint=checkpoint,
+                trigger=trigger,
+                late_sink=late_sink,
+                tap=answers,
+                bad_sink=bad_sink,
+            )
             service = Service(started, answers, limits)
             server = Server(make_app(service, token), bound)
             server.start()

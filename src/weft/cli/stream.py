@@ -24,13 +24,24 @@ def parse_seconds(text: str | float) -> float:
 
 
 Source = Annotated[
-    str, typer.Option(metavar="SRC", help="parquet:DIR, json:DIR, csv:DIR, orc:DIR, or rate:ROWS_A_SECOND.")
+    str,
+    typer.Option(
+        metavar="SRC", help="parquet:DIR, json:DIR, csv:DIR, orc:DIR, kafka:HOST:PORT/TOPIC, or rate:ROWS_A_SECOND."
+    ),
 ]
-Sink = Annotated[str, typer.Option(metavar="SINK", help="parquet:DIR, console or noop.")]
+Sink = Annotated[str, typer.Option(metavar="SINK", help="parquet:DIR, kafka:HOST:PORT/TOPIC, console or noop.")]
 CheckpointFolder = Annotated[Path, typer.Option(metavar="DIR", help="Where state and batch records are kept.")]
 Watermark = Annotated[str, typer.Option(metavar="INTERVAL", help="How late a row may be.")]
-Schema = Annotated[str | None, typer.Option(metavar="DDL", help="Columns of the files, if not in them.")]
+Schema = Annotated[
+    str | None,
+    typer.Option(metavar="DDL", help="Columns of the files or records, if not in them; an .avsc file for Avro."),
+]
 FilesABatch = Annotated[int | None, typer.Option(metavar="N", help="Files that one batch reads at most.")]
+RowsABatch = Annotated[int | None, typer.Option(metavar="N", help="Records that one batch reads of a topic at most.")]
+BadSinkOption = Annotated[
+    str | None,
+    typer.Option(metavar="SINK", help="parquet:DIR for records that cannot be read; without it they stop the job."),
+]
 Trigger = Annotated[str, typer.Option(metavar="INTERVAL", help="Between the starts of two batches.")]
 LateOption = Annotated[
     str, typer.Option(metavar="drop|update|side", help="Rows that are later: dropped, put in, or written aside.")

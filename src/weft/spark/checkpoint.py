@@ -1,6 +1,7 @@
 """The checkpoint: which batches are done, and where each bucket's state lies.
 
     job.json              buckets and watermark: a restart must agree
+    identity.json         a name of the job, for sinks that note which batch of which job they have
     plans/00000005.json   the plan from batch 5 on (see `plans`)
     batches/00000007.json the record of a batch, written last: it alone makes the batch count; it names every segment of
                           the state, or those that came and went since the record before
@@ -10,6 +11,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -58,6 +60,8 @@ class Record:
     late: Mapping[str, int] = field(default_factory=dict)
     matched: Mapping[str, int] = field(default_factory=dict)
     """Rows that passed each query's filter; earlier versions did not count them."""
+    bad: int = 0
+    """Records that could not be read, and were set aside."""
     state_bytes: int = 0
     """Bytes of state that this batch wrote."""
     drained: bool = False
@@ -107,6 +111,12 @@ class Checkpoint:
                     f"the checkpoint {self.store.uri} was made with {what} {old!r}, not {new!r}; "
                     "start with an empty checkpoint folder, or with the setting that it was made with"
                 )
+
+    def identity(self) -> str:
+        """A name of the job that no other has, the same after a restart."""
+        if not self.store.exists("identity.json"):
+            self.store.write_json("identity.json", {"job": uuid.uuid4().hex})
+        return str(self.store.read_json("identity.json")["job"])
 
     def buckets(self) -> int | None:
         """How many buckets the state is divided into, where there is one."""

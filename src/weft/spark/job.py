@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from weft.optimizer.serving import Latency, known_latency
 from weft.plan import Plan, explain, to_fragment, to_html, to_json
+from weft.spark.bad import BadRows, make_bad_sink
 from weft.spark.bind import Binding
 from weft.spark.blame import QueriesFailed, blame
 from weft.spark.late import LateRows, make_late_sink
@@ -133,17 +134,20 @@ class Job:
         available_now: bool = False,
         late_sink: str | LateRows | None = None,
         tap: Tap | None = None,
+        bad_sink: str | BadRows | None = None,
     ) -> Run:
         """Run until stopped. `trigger` is how often a batch begins ('1 second'; as fast as it can without one);
         `available_now` reads what is there and ends. Without a checkpoint folder the run cannot be resumed.
         With `late="side"`, `late_sink` takes the rows that came too late: `parquet:FOLDER`, or a function of the
         batch's number and a DataFrame. A `tap` watches some of the answers beside the sink.
+        `bad_sink` takes the records that could not be read, of a source that was opened with `bad="aside"`.
         """
         if not self.stream.isStreaming:
             raise NotServed("this table is bounded; use job.answers(), or read it with spark.readStream")
         side = make_late_sink(self.weaver.times.late, late_sink)
+        bad = make_bad_sink(self.stream, bad_sink)
         folder = None if checkpoint is None else str(checkpoint)
-        return Run(self, make_sink(sink), folder, trigger, available_now, side, tap)
+        return Run(self, make_sink(sink), folder, trigger, available_now, side, tap, bad)
 
 
 def _split(binding: Binding) -> list[str]:

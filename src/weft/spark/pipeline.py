@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from weft.engine import FOREVER
 from weft.model import WeftError
+from weft.spark.bad import BadRows, set_aside
 from weft.spark.bind import Binding
 from weft.spark.blame import QueriesFailed
 from weft.spark.checkpoint import Checkpoint, Record, segment_from
@@ -72,6 +73,7 @@ class Pipeline:
     checkpoint: Checkpoint | None = None
     late_sink: LateRows | None = None
     tap: Tap | None = None
+    bad_sink: BadRows | None = None
 
     def run_batch(self, rows: DataFrame, batch: int, before: Record | None) -> tuple[Record, BatchMetrics]:
         """rows      (columns...)
@@ -85,6 +87,7 @@ class Pipeline:
             )
         begun = time.perf_counter()
         with batch_settings(rows.sparkSession, self.buckets):
+            bad = 0 if self.bad_sink is None else set_aside(batch, rows, self.bad_sink)
             skew = self.times.max_skew
             ahead = None if skew is None else time.time_ns() // 1000 + skew
             partials = sub_aggregate(rows, self.binding, self.buckets, ahead).persist()
@@ -104,7 +107,7 @@ class Pipeline:
                 passed = None if before is None else before.watermark
                 if self.late_sink is not None and passed is not None and (seen["earliest"] or 0) < passed:
                     self.late_sink(batch, late_rows(rows, self.binding, passed))
-                record, measured = self._advance(partials, batch, before, mark, latest, seen["rows"] or 0)
+                record, measured = self._advance(partials, batch, before, mark, latest, seen["rows"] or 0, bad=bad)
             finally:
                 partials.unpersist()
         whole = time.perf_counter() - begun
@@ -143,6 +146,7 @@ class Pipeline:
         latest: int | None,
         rows: int,
         apart: int | None = None,
+        bad: int = 0,
     ) -> tuple[Record, dict[str, Any]]:
         until = -FOREVER if watermark is None else watermark
         layout = self.binding.layout
@@ -178,6 +182,7 @@ class Pipeline:
             answers=_add({} if before is None else before.answers, (r["answers"] for r in buckets.values())),
             late=_add({} if before is None else before.late, (r["late"] for r in buckets.values())),
             matched=_add({} if before is None else before.matched, (r["matched"] for r in buckets.values())),
+            bad=bad + (0 if before is None else before.bad),
             state_bytes=sum(r["state_bytes"] for r in buckets.values()),
             drained=watermark == FOREVER,
             apart=(0 if before is None else before.apart) if apart is None else apart,

@@ -24,12 +24,13 @@ from weft.engine import FOREVER
 from weft.model import ACQ, Life, WeftError
 from weft.plan import Plan
 from weft.spark.ask import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
+from weft.spark.bad import BadRows
 from weft.spark.blame import blame
 from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record
 from weft.spark.late import LateRows
 from weft.spark.live import CannotChange, Live, Since
 from weft.spark.pipeline import BatchMetrics, Pipeline, TreeState
-from weft.spark.sink import MemorySink, Sink
+from weft.spark.sink import JobSink, MemorySink, Sink
 from weft.spark.store import Store
 from weft.spark.tap import Tap
 from weft.sql import parse
@@ -65,6 +66,7 @@ class Run:
         available_now: bool,
         late_sink: LateRows | None = None,
         tap: Tap | None = None,
+        bad_sink: BadRows | None = None,
     ) -> None:
         self.job = job
         self.sink = sink
@@ -80,7 +82,7 @@ class Run:
         self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store, sink.open, buckets)
         following = 0 if self._record is None else self._record.batch + 1
         binding = self._live.take_up(following, self._record)
-        self._pipeline = Pipeline(binding, buckets, times, sink, self.checkpoint, late_sink, tap)
+        self._pipeline = Pipeline(binding, buckets, times, sink, self.checkpoint, late_sink, tap, bad_sink)
         self._seen: deque[tuple[int, int | None]] = deque(maxlen=OBSERVED)
         self._binding = binding  # that the state of the record goes by
         self._history: deque[BatchMetrics] = deque(maxlen=1000)
@@ -88,6 +90,8 @@ class Run:
         self._lock = threading.Lock()
         self._busy = threading.Lock()
         self._failure: Exception | None = None
+        if isinstance(sink, JobSink):
+            sink.begin(self.checkpoint.identity())
         sink.open(binding.layout)
         writer = (
             job.stream.writeStream.foreachBatch(self._batch)
@@ -408,6 +412,7 @@ class Run:
             "answers": 0 if record is None else sum(record.answers.values()),
             "answers_per_second": sum(m.answers for m in recent) / busy if busy else 0.0,
             "late": 0 if record is None else sum(record.late.values()),
+            "bad": 0 if record is None else record.bad,
             "late_by_query": {} if record is None else dict(record.late),
             "answers_by_query": {} if record is None else dict(record.answers),
             "matched_by_query": {} if record is None else dict(record.matched),

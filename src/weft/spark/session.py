@@ -12,6 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from weft.model import WeftError
+from weft.spark.connectors import resolving
 
 
 class MissingJava(WeftError):
@@ -52,7 +53,8 @@ def local_session(settings: Mapping[str, str] | None = None) -> SparkSession:
     )
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with resolving(settings or {}):
+        return builder.getOrCreate()
 
 
 def require_java() -> None:

@@ -17,6 +17,7 @@ from rich.table import Table as RichTable
 
 from weft.engine import Layout
 from weft.model import WeftError
+from weft.spark.kafka import KIND as KAFKA
 from weft.spark.store import Store
 
 Answers = Mapping[str, pa.Table]
@@ -50,6 +51,13 @@ class DriverSink(Protocol):
 
 
 Sink = BucketSink | DriverSink
+
+
+@runtime_checkable
+class JobSink(Protocol):
+    """Is told, before it is opened, a name of the job that no other job has and a restart keeps."""
+
+    def begin(self, job: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +202,9 @@ def _cell(value: object) -> str:
 
 
 def make_sink(spec: str | Sink | Callable[[int, Answers], object]) -> Sink:
-    """`parquet:folder`, `memory`, `console`, `noop`, a function, or a sink of your own."""
+    """`parquet:folder`, `kafka:host:port/topic`, `postgresql://host/database`, `memory`, `console`, `noop`, a function,
+    or a sink of your own.
+    """
     if isinstance(spec, BucketSink | DriverSink):
         return spec
     if callable(spec):
@@ -202,11 +212,20 @@ def make_sink(spec: str | Sink | Callable[[int, Answers], object]) -> Sink:
     kind, _, rest = spec.partition(":")
     if kind == "parquet" and rest:
         return ParquetSink(rest)
+    if kind == KAFKA and rest:
+        from weft.spark.sinks.kafka import KafkaSink
+
+        return KafkaSink(spec)
+    if kind in ("postgresql", "postgres") and rest:
+        from weft.spark.sinks.postgres import PostgresSink
+
+        return PostgresSink(spec)
     simple: dict[str, Callable[[], Sink]] = {"memory": MemorySink, "console": ConsoleSink, "noop": NoopSink}
     if kind in simple and not rest:
         return simple[kind]()
     raise UnknownSink(
-        f"unknown sink {spec!r}; use parquet:FOLDER, memory, console, noop, or a Python function(batch, answers)"
+        f"unknown sink {spec!r}; use parquet:FOLDER, kafka:HOST:PORT/TOPIC, postgresql://HOST/DATABASE, memory, "
+        "console, noop, or a Python function(batch, answers)"
     )
 
 

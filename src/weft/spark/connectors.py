@@ -1,0 +1,79 @@
+"""What Spark itself does not bring: its connectors, from Maven Central or from a folder of jars."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+from pyspark.errors import AnalysisException, PySparkException
+
+from weft.model import WeftError
+from weft.spark.kafka import KIND, KafkaAddress
+
+JARS = "WEFT_CONNECTOR_JARS"
+"""A folder of jars that is used instead of Maven Central: without a network, or for another release."""
+
+
+class MissingConnector(WeftError):
+    """A connector that could not be had, or that the session was made without."""
+
+
+def connectors(*specs: str | None) -> dict[str, str]:
+    """The settings of a session that can read and write these sources and sinks."""
+    wanted = dict.fromkeys(name for spec in specs if spec for name in _needed(spec))
+    if not wanted:
+        return {}
+    folder = os.environ.get(JARS)
+    if folder is None:
+        return {"spark.jars.packages": ",".join(map(_coordinates, wanted))}
+    jars = sorted(Path(folder).glob("*.jar"))
+    if not jars:
+        raise MissingConnector(
+            f"{JARS} names {folder}, and there is no jar in it; put {' and '.join(map(_coordinates, wanted))} there, "
+            "with what they need, or unset it to have them from Maven Central"
+        )
+    return {"spark.jars": ",".join(str(jar.absolute()) for jar in jars)}
+
+
+def _needed(spec: str) -> Iterator[str]:
+    if spec.partition(":")[0] == KIND:
+        yield "spark-sql-kafka-0-10"
+        if KafkaAddress.of(spec).options.get("format") == "avro":
+            yield "spark-avro"
+
+
+def _coordinates(name: str) -> str:
+    return f"org.apache.spark:{name}_2.13:{pyspark.__version__}"
+
+
+@contextmanager
+def resolving(settings: Mapping[str, str]) -> Iterator[None]:
+    """A session that does not start because a connector could not be resolved says so."""
+    try:
+        yield
+    except PySparkException as error:
+        packages = settings.get("spark.jars.packages")
+        if packages is None or error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        raise MissingConnector(
+            f"Spark did not start with {packages}; what it printed says whether that could not be resolved from Maven "
+            f"Central. Check the network and the proxy, or set {JARS} to a folder with these jars and what they need"
+        ) from error
+
+
+@contextmanager
+def connected(name: str) -> Iterator[None]:
+    """A session that was made without the connector says so."""
+    try:
+        yield
+    except AnalysisException as error:
+        said = str(error)
+        if not any(word in said for word in ("Failed to find data source", "DATA_SOURCE_NOT_FOUND", "AVRO_NOT_LOADED")):
+            raise
+        raise MissingConnector(
+            f"this Spark session was made without {_coordinates(name)}; make it with "
+            f'.config("spark.jars.packages", "{_coordinates(name)}"), or with weft.spark.local_session(connectors(...))'
+        ) from error

@@ -1,0 +1,1 @@
+"""Sinks outside of the file system, one a file."""

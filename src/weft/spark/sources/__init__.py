@@ -1,0 +1,1 @@
+"""Sources that need more than a folder, one a file."""
