@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.optimizer import optimize as optimize_workload
 from weft.optimizer.serving import Latency, known_latency, load_speeds, serve
+from weft.optimizer.weights import load_weights
 from weft.plan import Plan
 from weft.sql.read import Queries, read_queries
 
@@ -15,8 +16,14 @@ def optimize(
     strategy: str = "tri_weave",
     technique: str = "auto",
     latency: Latency = "batch",
+    cost: str = "operations",
     event_time: str = "ts",
 ) -> Plan:
-    """Which of the queries share a tree, and what that costs; no Spark is started."""
-    plan = optimize_workload(read_queries(queries, event_time), rate=rate, strategy=strategy, technique=technique)
+    """Which of the queries share a tree, and what that costs; no Spark is started.
+
+    With `cost="seconds"` plans are compared by what `weft calibrate` measured on this machine.
+    """
+    workload = read_queries(queries, event_time)
+    weights = load_weights() if cost == "seconds" else None
+    plan = optimize_workload(workload, rate, strategy, technique, cost=cost, weights=weights)
     return serve(plan, load_speeds(), latency=known_latency(latency))

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 import weft
 from weft.cli import app
+from weft.optimizer import CannotOptimize
+from weft.optimizer.weights import Weights, save_weights, weights_file
 from weft.spark import NotServed, open_source, weave
 from weft.spark.sink import UnknownSink, make_sink
 from weft.spark.source import UnknownSource
@@ -44,6 +46,23 @@ GROUP BY window(ts, '1 day', '1 second') HAVING sum(v) > 1"
     assert frame.dtypes == [("start", "timestamp"), ("n", "bigint"), ("a b", "bigint")]
     rows = frame.selectExpr("count(*) AS rows", "sum(n) AS n", "min(`a b`) AS least").first()
     assert (rows.rows, rows.n, rows.least) == (86_400, 86_400 + 86_300, 2)
+
+
+def test_a_job_is_planned_by_seconds_where_the_machine_was_measured(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    table = spark.sql("SELECT timestamp_seconds(id) AS ts, id AS v FROM range(60)")
+    queries = [f"SELECT sum(v) AS s FROM stream [RANGE {7 * slide} SECONDS SLIDE {slide} SECONDS]" for slide in (2, 3)]
+    with pytest.raises(CannotOptimize, match="weft calibrate"):
+        weave(table, queries, cost="seconds")
+    save_weights(Weights(batch=0, query=0, row=1.0, partial=0, kept=0, operation=0, answer=0), weights_file())
+    by_seconds = weave(table, queries, strategy="no_share", cost="seconds")
+    by_operations = weave(table, queries, strategy="no_share")
+    assert (len(by_seconds.plan.feeds), len(by_operations.plan.feeds)) == (1, 2)
+    assert "the least of" in by_seconds.explain()
+    for name, rows in by_operations.answers().items():
+        assert sorted(by_seconds.answers()[name].collect()) == sorted(rows.collect())
 
 
 @pytest.mark.parametrize("kind", ["json", "csv", "parquet", "orc"])

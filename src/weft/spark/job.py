@@ -43,6 +43,7 @@ def weave(
     strategy: str = "tri_weave",
     technique: str = "auto",
     latency: Latency = "batch",
+    cost: str = "operations",
     rate: float = 10_000,
     buckets: int | None = None,
     tolerance: float | None = DEFAULT_TOLERANCE,
@@ -56,17 +57,18 @@ def weave(
     `retain="6 hours"` keeps the slices of windows that ended within that time, for queries that come later. A row
     further ahead of the clock than `max_skew` does not move the watermark; when no row has come for `idle_timeout`, the
     watermark goes on with the clock. With `latency="bounded"` no slide of a window takes more than a constant number of
-    operations, whatever its range. When queries have come and gone and the mended plan costs more than `tolerance`
-    above what the curve of former plans lets expect, all are planned anew beside the job; None: never. Groupings are
-    rolled up from finer ones where that is cheaper by the groups counted on the first rows; with `phantoms="never"`
-    each is made from rows, with "always" all are rolled up from one.
+    operations, whatever its range. Plans are compared by the papers' operations, with `cost="seconds"` by what
+    `weft calibrate` measured on this machine. When queries have come and gone and the mended plan costs more than
+    `tolerance` above what the curve of former plans lets expect, all are planned anew beside the job; None: never.
+    Groupings are rolled up from finer ones where that is cheaper by the groups counted on the first rows; with
+    `phantoms="never"` each is made from rows, with "always" all are rolled up from one.
     """
     use_this_python(stream.sparkSession)
     times = Times.of(watermark, late, lateness, retain, max_skew, idle_timeout)
     if times.late != "drop" and not stream.isStreaming:
         raise NotServed(f"late={late!r} is for streams: in a bounded table no row comes late")
     weaver = Weaver(
-        stream, event_time, strategy, technique, rate, known_latency(latency), tolerance, times,
+        stream, event_time, strategy, technique, rate, known_latency(latency), cost, tolerance, times,
         phantoms=Phantoms(known_phantoming(phantoms)),
     )  # fmt: skip
     plan, binding = weaver.weave(read_queries(queries, event_time))

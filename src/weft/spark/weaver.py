@@ -12,6 +12,7 @@ from weft.model import ACQ, Workload
 from weft.optimizer import TECHNIQUES, Cost, optimize
 from weft.optimizer.incremental import Curve, change_plan
 from weft.optimizer.serving import Latency, load_speeds, serve
+from weft.optimizer.weights import load_weights
 from weft.plan import Plan
 from weft.spark.analysis import Known, remembering
 from weft.spark.bind import Binding, bind_plan
@@ -36,6 +37,8 @@ class Weaver:
     technique: str
     rate: float
     latency: Latency = "batch"
+    cost: str = "operations"
+    """What plans are compared by; one that is mended stays near the one that it comes from."""
     tolerance: float | None = DEFAULT_TOLERANCE
     """None: a mended plan is never made anew."""
     times: Times = field(default_factory=Times)
@@ -86,7 +89,9 @@ class Weaver:
         return binding.with_layout(self.times.keep(binding.layout))
 
     def _optimize(self, workload: Workload, rate: float | Fraction) -> Plan:
-        return self._served(optimize(workload, rate=rate, strategy=self.strategy, technique=self.technique))
+        weights = load_weights() if self.cost == "seconds" else None
+        plan = optimize(workload, rate, self.strategy, self.technique, cost=self.cost, weights=weights)
+        return self._served(plan)
 
     def _served(self, plan: Plan) -> Plan:
         return serve(plan, load_speeds(), latency=self.latency)
