@@ -87,9 +87,12 @@ def calibrate(spark: SparkSession, say: Say, probes: Sequence[Probe] = PROBES) -
 
 
 def fit(samples: Sequence[Sample], operation: float) -> tuple[Weights, dict[str, float]]:
-    """Least squares over both jobs of every batch; nothing takes less than no time."""
-    native = _least_squares([s.native for s in samples], [s.metrics.phases["native"] for s in samples])
-    final = _least_squares([s.final for s in samples], [s.metrics.phases["final"] for s in samples])
+    """Least squares over both jobs of every batch.
+
+    Nothing that a batch has is free: whatever it is, it is combined with something else at least once.
+    """
+    native = _least_squares([s.native for s in samples], [s.metrics.phases["native"] for s in samples], operation)
+    final = _least_squares([s.final for s in samples], [s.metrics.phases["final"] for s in samples], operation)
     weights = Weights(
         batch=native[0] + final[0],
         query=final[1],
@@ -106,10 +109,11 @@ def fit(samples: Sequence[Sample], operation: float) -> tuple[Weights, dict[str,
     return weights, off
 
 
-def _least_squares(rows: Sequence[Sequence[float]], seconds: Sequence[float]) -> list[float]:
-    """Relative errors count, so that long batches do not speak alone. A term that comes out negative is left out."""
+def _least_squares(rows: Sequence[Sequence[float]], seconds: Sequence[float], least: float = 0.0) -> list[float]:
+    """Relative errors count, so that long batches do not speak alone. A term that comes out below the least is that."""
     matrix, right = np.array(rows, float), np.array(seconds, float)
-    matrix, right = matrix / right[:, None], np.ones(len(right))
+    matrix = matrix / right[:, None]
+    right = 1 - least * matrix.sum(axis=1)
     found = np.zeros(matrix.shape[1])
     used = list(range(matrix.shape[1]))
     while used:
@@ -120,7 +124,7 @@ def _least_squares(rows: Sequence[Sequence[float]], seconds: Sequence[float]) ->
             found[used] = solution
             break
         used.pop(int(np.argmin(solution * scale)))
-    return [float(v) for v in found]
+    return [least + float(v) for v in found]
 
 
 def _stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Sample]:
