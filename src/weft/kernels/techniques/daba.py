@@ -38,39 +38,41 @@ def daba(operator: Operator) -> Technique:
     lift, combine, load, store = operator.lift, operator.combine, operator.load, operator.store
 
     @register_jitable
-    def shrink(state: Any) -> None:
+    def shrink(state: Any, left: int, right: int, aligned: int, back: int) -> None:
         """One partial joins BEGIN..LEFT, one ALIGNED..BACK: three operations."""
         values, marks, table = state
         wrap = marks[WRAP]
-        left, aligned = marks[LEFT], marks[ALIGNED]
         element = load(table, left & wrap)
-        if marks[RIGHT] < aligned:
+        if right < aligned:
             element = combine(values, element, load(table, (aligned - 1) & wrap))
         newest = lift(values, (aligned - 1) & marks[SLOTS])
-        if aligned < marks[BACK]:
+        if aligned < back:
             rest = load(table, aligned & wrap)
             element = combine(values, element, rest)
             newest = combine(values, newest, rest)
         store(table, left & wrap, element)
         store(table, (aligned - 1) & wrap, newest)
-        marks[LEFT] = left + 1
-        marks[ALIGNED] = aligned - 1
 
     @register_jitable
     def fix_up(state: Any) -> None:
+        """Marks and tables may lie anywhere for all the compiler knows: each mark is read once and written once."""
         marks = state[1]
-        if marks[BEGIN] == marks[BACK]:
-            marks[LEFT] = marks[RIGHT] = marks[ALIGNED] = marks[BACK] = marks[END]
-            return
-        if marks[LEFT] == marks[BACK]:
-            marks[LEFT], marks[RIGHT] = marks[BEGIN], marks[BACK]
-            marks[ALIGNED] = marks[BACK] = marks[END]
-        if marks[LEFT] == marks[RIGHT]:
-            marks[LEFT] += 1
-            marks[RIGHT] += 1
-            marks[ALIGNED] += 1
+        begin, left, right, end = marks[BEGIN], marks[LEFT], marks[RIGHT], marks[END]
+        aligned, back = marks[ALIGNED], marks[BACK]
+        if begin == back:
+            left = right = aligned = back = end
         else:
-            shrink(state)
+            if left == back:
+                left, right = begin, back
+                aligned = back = end
+            if left == right:
+                right += 1
+                aligned += 1
+            else:
+                shrink(state, left, right, aligned, back)
+                aligned -= 1
+            left += 1
+        marks[LEFT], marks[RIGHT], marks[ALIGNED], marks[BACK] = left, right, aligned, back
 
     @register_jitable
     def enter(state: Any) -> None:
