@@ -75,6 +75,49 @@ def weigh_pairs(
 
 
 @njit(cache=True, nogil=True)
+def _inverse(number: np.int64, modulus: np.int64) -> np.int64:
+    """Of a number that shares no factor with the modulus; 0 where the modulus is 1."""
+    rest, last, x, y = number % modulus, modulus, np.int64(1), np.int64(0)
+    while rest > 1:
+        times = last // rest
+        last, rest = rest, last - times * rest
+        y, x = x, y - times * x
+    return x % modulus
+
+
+@njit(cache=True, nogil=True)
+def _meet_at(slide: np.int64, shift: np.int64, other_slide: np.int64, other_shift: np.int64) -> np.int64:
+    """A common edge of two classes that have one, below the period of both together.
+
+    requires  slides below 2**31
+    """
+    common = _gcd(slide, other_slide)
+    steps = other_slide // common
+    step: np.int64 = (other_shift - shift) // common % steps * _inverse(slide // common, steps) % steps
+    found: np.int64 = shift + slide * step
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _any_of(slides: Ints, shifts: Ints, count: int) -> float:
+    """How likely one of the classes has an edge, at most; of those that lie within another, only the other counts."""
+    order = np.argsort(slides[:count])
+    kept = np.empty(count, np.int64)
+    size, likely = 0, 0.0
+    for c in order:
+        within = False
+        for k in range(size):
+            if slides[c] % slides[kept[k]] == 0 and shifts[c] % slides[kept[k]] == shifts[kept[k]]:
+                within = True
+                break
+        if not within:
+            kept[size] = c
+            size += 1
+            likely += 1.0 / slides[c]
+    return min(1.0, likely)
+
+
+@njit(cache=True, nogil=True)
 def bound_triples(
     left: Ints, right: Ints, excess: Floats, shifts: Ints, inner: Ints, outer: Ints, groups: Ints, first: int
 ) -> tuple[float, float]:
@@ -83,7 +126,7 @@ def bound_triples(
     Threes of which the last comes before `first` are left out.
 
     requires  pairs as `dependent_pairs` gives them; `excess` no less than what each adds by depending, in size
-    cost      O(sum of the squares of how many others a class depends on)
+    cost      O(sum of the squares of how many others a class depends on), and what meets a pair, squared
     """
     n = len(shifts)
     begins = np.zeros(n + 2, np.int64)
@@ -101,6 +144,12 @@ def bound_triples(
         near[filled[j]] = i
         filled[j] += 1
     down, up = 0.0, 0.0
+    most = 0
+    for i in range(n):
+        most = max(most, begins[i + 1] - begins[i])
+    # The classes that meet a pair, as they are on the common edges of the two: slides and shifts, for each side.
+    met_slides, met_shifts = np.empty((2, most), np.int64), np.empty((2, most), np.int64)
+    met = np.zeros(2, np.int64)
     for k in range(len(left)):
         i, j = left[k], right[k]
         if i < first:
@@ -109,6 +158,8 @@ def bound_triples(
         slide_i, slide_j = inner[i] * outer[i], inner[j] * outer[j]
         both_slides = slide_i // _gcd(slide_i, slide_j) * slide_j
         meet = (shifts[i] - shifts[j]) % _gcd(slide_i, slide_j) == 0
+        at = _meet_at(slide_i, shifts[i], slide_j, shifts[j]) if meet else np.int64(0)
+        met[:] = 0
         for side in range(2):
             of = i if side == 0 else j
             for place in range(begins[of], begins[of + 1]):
@@ -133,9 +184,19 @@ def bound_triples(
                 if (shifts[c] - shifts[j]) % with_j == 0:
                     likely = with_j / float(_gcd(inner[j], inner[c])) / (float(outer[j]) * float(outer[c]))
                     up += share * likely / outer[i] * active
-                    if meet and (shifts[c] - shifts[i]) % _gcd(slide_i, slide_c) == 0:
-                        down += share * _gcd(both_slides, slide_c) / (float(both_slides) * float(slide_c))
+                    # Of those that depend on the latest class, one before this one must have an edge, else it adds all.
+                    if meet and (side == 1 or c < j) and (shifts[c] - shifts[i]) % _gcd(slide_i, slide_c) == 0:
+                        shared = _gcd(both_slides, slide_c)
+                        own = slide_c // shared
+                        met_slides[side, met[side]] = own
+                        met_shifts[side, met[side]] = (
+                            (shifts[c] - at) // shared % own * _inverse(both_slides // shared, own) % own
+                        )
+                        met[side] += 1
                 loose = excess[k] / outer[c] * active
                 up += loose
                 down += loose
+        for side in range(2):
+            if met[side]:
+                down += _any_of(met_slides[side], met_shifts[side], met[side]) / float(both_slides)
     return down, up

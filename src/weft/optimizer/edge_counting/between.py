@@ -12,10 +12,13 @@ other. Let N be those before it that depend on it, U an edge of N, and V an edge
 
     missed(with i) = (1 - P(i)) * missed(without) + P(i, U, not V) - P(i) * P(U, not V)
 
-Bonferroni's inequalities put `P(i, U, not V)` between the sum over j in N of `P(i, j, not V)`, and that less the sum
-over pairs in N. `P(i, j, not V)` is `P(i, j)` times what the classes miss that depend on neither i nor j, less at most
-`P(i, j, k)` for each k that depends on j. All that is left over are threes with two dependent pairs, and c(i, j) times
-what any other dependent pair weighs: sums that `weft.kernels.meetings` and the arrays below hold.
+`P(i, U, not V)` lies between the sum over j in N of `P(i, j, not V)`, and that less what is counted again: for each j
+`P(i, j, some k in N before j)`. `P(i, j, not V)` is `P(i, j)` times what the classes miss that depend on neither i nor
+j, less at most `P(i, j, some k that depends on j)`. On the common edges of i and j each k is a class of its own, with
+the slide `lcm(i, j, k) / lcm(i, j)`; some k has an edge there no more often than those of them have together that do
+not lie within another, and never more often than always. All that is left over are such threes with two dependent
+pairs, and c(i, j) times what any other dependent pair weighs: sums that `weft.kernels.meetings` and the arrays below
+hold.
 
 Classes with equal q and equal residues there have the same edges wherever both are active. Such a group is one event:
 its share of the product is taken once. The densest classes are counted; how far the sums are off for them is known
