@@ -254,6 +254,34 @@ def _factors(
 
 
 @njit(cache=True, nogil=True)
+def _inverse(number: np.int64, modulus: np.int64) -> np.uint64:
+    """By Euclid's algorithm: far fewer steps than a power takes."""
+    rest, last, x, y = number, modulus, np.int64(1), np.int64(0)
+    while rest > 1:
+        times = last // rest
+        last, rest = rest, last - times * rest
+        y, x = x, y - times * x
+    return np.uint64(x % modulus)
+
+
+@njit(cache=True, nogil=True)
+def inverse_powers(primes: NDArray[np.int64], count: int, moduli: Residues) -> Residues:
+    """`1 / prime**k` as residues, for k below `count`, a row for each prime.
+
+    requires  moduli primes below 2**31 that divide no prime
+    cost      O(primes * moduli * (log(modulus) + count))
+    """
+    powers = np.ones((len(primes), count, len(moduli)), np.uint64)
+    for i in range(len(primes)):
+        for m in range(len(moduli)):
+            q = moduli[m]
+            inverse = _inverse(np.int64(np.uint64(primes[i]) % q), np.int64(q))
+            for k in range(1, count):
+                powers[i, k, m] = powers[i, k - 1, m] * inverse % q
+    return powers
+
+
+@njit(cache=True, nogil=True)
 def eliminate(
     masks: Bits,
     weights: Residues,

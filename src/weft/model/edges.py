@@ -31,8 +31,11 @@ class Edges:
         """Drop the classes whose every edge another class has: a multiple of its slide, at the same residue."""
         kept: set[EdgeClass] = set()
         slides: list[int] = []  # of the kept classes, ascending: there are fewer slides than classes
+        looked, divisors = 0, list[int]()
         for slide, shift in sorted({(slide, shift % slide) for slide, shift in classes}):
-            if any(slide % s == 0 and (s, shift % s) in kept for s in slides):
+            if slide != looked:
+                looked, divisors = slide, [s for s in slides if slide % s == 0]
+            if any((s, shift % s) in kept for s in divisors):
                 continue
             kept.add((slide, shift))
             if not slides or slides[-1] != slide:

@@ -100,6 +100,9 @@ def _uncollected() -> Iterator[None]:
         yield
     finally:
         if collecting:
+            if not gc.get_freeze_count():  # what is there counts as old: else the next small collection looks at it all
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

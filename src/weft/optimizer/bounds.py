@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from math import gcd, inf
 
@@ -23,6 +23,9 @@ MOST_KEPT = 1 << 25
 
 GONE = 1 << 62
 """When a part that is no more was made: later than all that are."""
+
+MOST_MEETINGS = 64
+"""Slides whose meetings with all bundles are kept."""
 
 LONGEST_SLIDE = 1 << 62
 """Longer ones are not for 64-bit arithmetic: their bounds are looser."""
@@ -59,7 +62,8 @@ class Table:
         self._finals = np.array([part.near_final for part in first])
         self._floors = np.array([part.near_floor for part in first])
         self._geometry = Geometry.of(self.bundles)
-        self._known: list[dict[int, float]] = [{} for _ in range(size)]  # edges in common, as they were counted
+        self._known: list[set[int]] = [set() for _ in range(size)]  # with whom edges in common were counted
+        self._counted: list[dict[int, float]] = [{} for _ in range(size)]  # how many, where no row is kept of either
         self._kept = np.empty((0, size))  # rows of merged parts
         self._place = np.full(size, -1)  # where a merged part has its row there
         self._free: list[int] = []
@@ -70,30 +74,35 @@ class Table:
     def bounds(self, row: int, saving: float, adds: bool) -> NDArray[np.float64]:
         """No less than the gain of any two parts from this bundle and each one up to the last that was made before."""
         until = len(self.bundles) if self._merged[row] else row + 1
-        common, others = self._common(row, until), self._rates[:until]
-        rates = np.maximum((others + self._rates[row]) * (1 - SLACK) - common, self._rates[row])
-        np.maximum(rates, others, out=rates)
-        bounds = self._bounds(row, slice(until), rates, saving, adds)
+        bounds = self._bounds(row, slice(until), self._common(row, until), saving, adds)
         bounds[self._open[:until] > self.made[row]] = -inf
         if len(self.bundles[row].members) == 1:
             bounds[row] = -inf
         bounds[self.done[row]] = -inf
         return bounds
 
-    def bounds_known(self, row: int, columns: Sequence[int], saving: float, adds: bool) -> NDArray[np.float64]:
+    def bounds_known(
+        self, row: int, columns: NDArray[np.integer], common: NDArray[np.float64], saving: float, adds: bool
+    ) -> NDArray[np.float64]:
         """The same for some columns with which the edges in common are known."""
-        known = self._known[row]
-        common = np.array([known[column] for column in columns])
-        rates = np.maximum((self._rates[columns] + self._rates[row]) * (1 - SLACK) - common, self._rates[row])
-        return self._bounds(row, columns, np.maximum(rates, self._rates[columns]), saving, adds)
+        return self._bounds(row, columns, common, saving, adds)
 
     def _bounds(
-        self, row: int, columns: slice | Sequence[int], rates: NDArray[np.float64], saving: float, adds: bool
+        self, row: int, columns: slice | NDArray[np.integer], common: NDArray[np.float64], saving: float, adds: bool
     ) -> NDArray[np.float64]:
-        floors, own = self._floors[columns], self._floors[row]
-        floors = floors + own if adds else np.maximum(floors, own)
-        before, after = saving + self._finals[columns] + self._finals[row], rates * floors
-        bounds: NDArray[np.float64] = before - after + SLACK * (before + after)
+        """In place as far as it goes: a row is short, and a new array takes as long as what is done with it."""
+        others, own, floor = self._rates[columns], self._rates[row], self._floors[row]
+        rates = others + own
+        rates *= 1 - SLACK
+        rates -= common
+        np.maximum(rates, own, out=rates)
+        np.maximum(rates, others, out=rates)
+        after = self._floors[columns] + floor if adds else np.maximum(self._floors[columns], floor)
+        after *= rates
+        after *= 1 - SLACK
+        bounds: NDArray[np.float64] = self._finals[columns] + (saving + self._finals[row])
+        bounds *= 1 + SLACK
+        bounds -= after
         return bounds
 
     def is_open(self, row: int, column: int) -> bool:
@@ -110,13 +119,22 @@ class Table:
 
     def least_rate(self, row: int, column: int) -> float:
         one, other = float(self._rates[row]), float(self._rates[column])
-        common = self._known[row].get(column)
-        if common is None:
-            common = self._common_of_two(row, column)
-        return max(one, other, (one + other) * (1 - SLACK) - common)
+        return max(one, other, (one + other) * (1 - SLACK) - self._common_of_two(row, column))
 
-    def know(self, one: int, other: int, common: float) -> None:
-        self._known[one][other] = self._known[other][one] = common + SLACK * float(self._rates[one])
+    def know(self, row: int, columns: Sequence[int], common: NDArray[np.float64]) -> None:
+        """The edges in common with some columns are counted."""
+        common = common + SLACK * self._rates[row]
+        place, places = int(self._place[row]), self._place[columns]
+        if place >= 0:
+            self._kept[place, columns] = common
+        else:
+            for column, has, number in zip(columns, places.tolist(), common.tolist(), strict=True):
+                if has < 0:
+                    self._counted[row][column] = self._counted[column][row] = number
+        self._kept[places[places >= 0], row] = common[places >= 0]
+        self._known[row].update(columns)
+        for column in columns:
+            self._known[column].add(row)
 
     def merge(
         self,
@@ -132,12 +150,14 @@ class Table:
         `read` are its edges in common with each window, where they are known; of other slots they say nothing.
         """
         slot = left_slot if left_slot is not None else right_slot
-        one, other = (self._of(p, s, read is None) for p, s in ((left, left_slot), (right, right_slot)))
+        columns = slice(None) if read is None else np.flatnonzero(self._merged)
+        one, other = (self._of(p, s, columns) for p, s in ((left, left_slot), (right, right_slot)))
         # Of what another tree has in common with the two, the second adds no more than it has that the first has not.
         more, other_more = new.near_high - left.near_rate, new.near_high - right.near_rate
         common = np.minimum(one + np.minimum(other, more), other + np.minimum(one, other_more))
         if read is not None:
-            common[: len(read)] = np.where(self._merged[: len(read)], common[: len(read)], read)
+            merged, common = common, read
+            common[columns] = merged
         common += SLACK * new.near_rate
         for old in (left_slot, right_slot):
             if old is not None:
@@ -158,34 +178,45 @@ class Table:
         self._read[slot] = read is not None and self._place[slot] >= 0
         return slot
 
-    def _of(self, part: Part, slot: int | None, windows: bool) -> NDArray[np.float64]:
-        """For a part that was in a bundle nothing is known but that it has no more edges than it has."""
-        size = len(self.bundles)
-        return self._common(slot, size, windows) if slot is not None else np.full(size, part.near_rate)
+    def _of(self, part: Part, slot: int | None, columns: slice | NDArray[np.intp]) -> NDArray[np.float64]:
+        """What columns, either all or all that are merged, have in common with a part at most.
 
-    def _common(self, row: int, until: int, windows: bool = True) -> NDArray[np.float64]:
-        """Edges a second that each other bundle up to there has in common with this one at most.
-
-        Without `windows`, nothing is found out about two of them.
+        For a part that was in a bundle nothing is known but that it has no more edges than it has.
         """
+        if slot is None:
+            return np.full(len(self._merged[columns]), part.near_rate)
+        if isinstance(columns, slice):
+            return self._common(slot, len(self.bundles))
+        place, places = int(self._place[slot]), self._place[columns]
+        common = self._kept[place, columns] if place >= 0 else np.full(len(columns), np.inf)
+        common = np.where(places >= 0, np.minimum(common, self._kept[places, slot]), common)
+        for column, counted in self._counted[slot].items():
+            common[columns == column] = counted
+        return common
+
+    def _common(self, row: int, until: int) -> NDArray[np.float64]:
+        """Edges a second that each other bundle up to there has in common with this one at most."""
         place = int(self._place[row])
         if place >= 0:
             common = self._kept[place, :until].copy()
-        else:
+        elif self._merged[row]:
             common = np.full(until, np.inf)
-            if windows and not self._merged[row]:
-                found = self._geometry.common(row, until) * (1e6 * (1 + SLACK))
-                common[: len(found)] = np.where(self._merged[: len(found)], np.inf, found)
+        else:
+            common = self._geometry.common(row, until)
+            common *= 1e6 * (1 + SLACK)
+            if len(common) < until:  # merged parts that came later
+                common = np.append(common, np.full(until - len(common), np.inf))
+            common[self._merged[:until]] = np.inf
         others = np.flatnonzero(self._place[:until] >= 0)
         if len(others):
             common[others] = np.minimum(common[others], self._kept[self._place[others], row])
-        for column, counted in self._known[row].items():
+        for column, counted in self._counted[row].items():
             if column < until:
                 common[column] = counted
         return common
 
     def _common_of_two(self, row: int, column: int) -> float:
-        least = inf
+        least = self._counted[row].get(column, inf)
         for one, other in ((row, column), (column, row)):
             place = int(self._place[one])
             if place >= 0:
@@ -212,8 +243,9 @@ class Table:
 
     def _forget(self, slot: int) -> None:
         for other in self._known[slot]:
-            self._known[other].pop(slot, None)
-        self._known[slot] = {}
+            self._known[other].discard(slot)
+            self._counted[other].pop(slot, None)
+        self._known[slot], self._counted[slot] = set(), {}
         if self._place[slot] >= 0:
             self._free.append(int(self._place[slot]))
             self._place[slot] = -1
@@ -222,7 +254,8 @@ class Table:
     def _grow(self) -> None:
         self.bundles.append(self.bundles[-1])
         self.done.append([])
-        self._known.append({})
+        self._known.append(set())
+        self._counted.append({})
         self.made.append(0)
         self._window.append(False)
         self._read.append(False)
@@ -233,6 +266,20 @@ class Table:
         rows, width = self._kept.shape
         if len(self.bundles) > width:
             self._kept = np.concatenate([self._kept, np.full((rows, width // 4 + 64), np.inf)], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """What windows of one slide need to know to find whom they meet."""
+
+    divisors: NDArray[np.integer]
+    """What it has in common with each different slide."""
+    firsts: NDArray[np.integer]
+    """Of each bundle, its first shift modulo that divisor."""
+    seconds: NDArray[np.integer]
+    """As far beyond all residues as an integer goes where there is none."""
+    once: NDArray[np.float64]
+    """How often two classes meet that do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +298,8 @@ class Geometry:
     """The slides, each once: hundreds of windows may have a few slides only."""
     which: NDArray[np.intp]
     """Of those, the one that a bundle has."""
+    meetings: dict[int, Meeting] = field(default_factory=dict)
+    """Of the last slides that were asked for: hundreds of rows may ask for the same."""
 
     @classmethod
     def of(cls, bundles: Sequence[Bundle]) -> Geometry:
@@ -269,8 +318,9 @@ class Geometry:
         return cls(unit, slides, classes, shifts, *np.unique(slides, return_inverse=True))
 
     @property
-    def size(self) -> int:
-        return len(self.slides)
+    def many(self) -> bool:
+        """Whether there are bundles whose shifts are not known."""
+        return bool((self.shifts[0] < 0).any())
 
     def common(self, row: int, until: int) -> NDArray[np.float64]:
         """No less than the density of common edges, with each bundle up to there; exact for two windows."""
@@ -281,31 +331,45 @@ class Geometry:
 
     def _common(self, row: int, columns: slice) -> NDArray[np.float64]:
         slide, own = int(self.slides[row]), int(self.classes[row])
-        which, classes, (firsts, seconds) = self.which[columns], self.classes[columns], self.shifts[:, columns]
         if not slide:
-            return np.full(len(which), np.inf)
-        divisors = np.gcd(self.different, self.slides[row])
-        divisors = divisors.view(np.uint32 if divisors.dtype == np.int32 else np.uint64)  # faster remainders
-        with np.errstate(divide="ignore"):
-            once = divisors / (self.different.astype(float) * slide * self.unit)  # how often two classes meet that do
-        known = firsts >= 0
-        meetings = classes * own
-        if self.shifts[0, row] >= 0:
-            modulo = divisors[which]
-            met = np.zeros(len(which), np.int64)
-            for shift in self.shifts[:own, row]:
-                apart = self.slides[row] - shift  # not negative, and the divisors divide the slide
-                met += (firsts + apart).view(modulo.dtype) % modulo == 0
-                met += ((seconds + apart).view(modulo.dtype) % modulo == 0) & (seconds >= 0)
-            meetings = np.where(known, met, meetings)
-        else:
-            known = np.zeros(len(which), np.bool_)
-        # Different parts of one slide have at most one class in common, and none if each has but one.
-        alike = (self.slides[columns] == slide) & ~known
-        meetings[alike] = np.maximum(classes[alike], own) > 1
-        common: NDArray[np.float64] = np.where(meetings > 0, meetings * once[which], 0.0)
-        common[self.slides[columns] == 0] = np.inf
+            return np.full(len(self.which[columns]), np.inf)
+        meeting, which, once = self._meeting(slide), self.which[columns], self.meetings[slide].once[columns]
+        if self.shifts[0, row] < 0:
+            return self._of_many(slide, own, columns) * once
+        met = np.zeros(len(which), np.uint8)
+        for shift in self.shifts[:own, row]:
+            residues = (meeting.divisors.dtype.type(shift) % meeting.divisors)[which]
+            met += meeting.firsts[columns] == residues
+            met += meeting.seconds[columns] == residues
+        with np.errstate(invalid="ignore"):
+            common: NDArray[np.float64] = met * once
+        if self.many:
+            rest = np.flatnonzero(self.shifts[0, columns] < 0)
+            common[rest] = (self._of_many(slide, own, columns) * once)[rest]
         return common
+
+    def _of_many(self, slide: int, own: int, columns: slice) -> NDArray[np.int64]:
+        """Classes that meet at most, where bundles have several members."""
+        classes = self.classes[columns]
+        meetings = classes * own
+        # Different parts of one slide have at most one class in common, and none if each has but one.
+        alike = self.slides[columns] == slide
+        meetings[alike] = np.maximum(classes[alike], own) > 1
+        return meetings
+
+    def _meeting(self, slide: int) -> Meeting:
+        if slide not in self.meetings:
+            divisors = np.gcd(self.different, self.different.dtype.type(slide))
+            divisors = divisors.view(np.uint32 if divisors.dtype == np.int32 else np.uint64)  # faster remainders
+            modulo = divisors[self.which]
+            firsts, seconds = (shifts.view(modulo.dtype) % modulo for shifts in self.shifts)
+            seconds[self.shifts[1] < 0] = np.iinfo(modulo.dtype).max
+            with np.errstate(divide="ignore"):  # bundles of parts with several slides may meet anything
+                once = divisors / (self.different.astype(float) * slide * self.unit)
+            if len(self.meetings) >= MOST_MEETINGS:
+                self.meetings.clear()
+            self.meetings[slide] = Meeting(divisors, firsts, seconds, once[self.which])
+        return self.meetings[slide]
 
 
 def bundles(parts: Iterable[Part], adds: bool) -> list[Bundle]:
@@ -315,12 +379,11 @@ def bundles(parts: Iterable[Part], adds: bool) -> list[Bundle]:
     floors add up and final costs are the rate times the floor, a part loses `(merged rate - rate) * floor`.
     """
     parts = sorted(parts, key=lambda part: part.position)
-    alone = [Bundle((part,), *_slide_and_classes(part)) for part in parts]
     if len(parts) <= MOST_ROWS or not adds or any(p.near_final != p.near_rate * p.near_floor for p in parts):
-        return alone
+        return [Bundle((part,), *_slide_and_classes(part)) for part in parts]
     alike: dict[tuple[int, int], list[Part]] = {}
-    for bundle in alone:
-        alike.setdefault((bundle.slide, bundle.classes), []).append(bundle.members[0])
+    for part in parts:
+        alike.setdefault(_slide_and_classes(part), []).append(part)
     found = []
     for (slide, classes), members in alike.items():
         if slide:
@@ -355,11 +418,10 @@ class Members:
             if max(slide for slide, _ in classes) >= LONGEST_SLIDE:
                 return cls(floors, finals, None)
             return cls(floors, finals, tuple((slide, np.array([shift])) for slide, shift in classes))
-        shifts = np.full((2, len(bundle.members)), -1)
-        for i, part in enumerate(bundle.members):
-            for k, (_, shift) in enumerate(part.edges.classes):
-                shifts[k, i] = shift
-        return cls(floors, finals, tuple((bundle.slide, shifts[k]) for k in range(2)))
+        every = [part.edges.classes for part in bundle.members]
+        firsts = np.array([of_part[0][1] for of_part in every])
+        seconds = np.array([of_part[1][1] if len(of_part) > 1 else -1 for of_part in every])
+        return cls(floors, finals, ((bundle.slide, firsts), (bundle.slide, seconds)))
 
     def common(self, other: Members, rows: int, columns: int) -> NDArray[np.float64]:
         """For the first of both, no less than the density of common edges: exact for two windows."""

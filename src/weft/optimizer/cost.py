@@ -8,9 +8,11 @@ Queries of different groupings see different rows or groups, so each grouping pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 
 from weft.model import ACQ, Edges, Window
 from weft.optimizer.edge_counting import edge_rate, edge_rate_between
@@ -56,30 +58,34 @@ class Cost:
 
     def unshared(self, queries: Iterable[ACQ], statistics: Statistics) -> Fraction:
         """A tree with a pass of its own for each query."""
-        alike: dict[tuple[int, int, int], list[Window]] = {}
-        count = 0
+        alike: dict[tuple[int, int], list[int]] = {}
         for query in queries:
-            count += 1
             window = query.window
-            # Where omegas of one edge rate add up, windows with that rate are priced together.
-            key = (window.slide, int(window.length % window.slide > 0), 0 if self._adds else window.length)
-            alike.setdefault(key, []).append(window)
-        return statistics.rate * count + exact_sum(map(self._alone, alike.values()))
+            slide, length = window.slide, window.length
+            key = (slide, 2 if length % slide else 1)
+            lengths = alike.get(key)
+            if lengths is None:
+                alike[key] = [length]
+            else:
+                lengths.append(length)
+        passes = statistics.rate * sum(map(len, alike.values()))
+        return passes + exact_sum(self._alone(*key, lengths) for key, lengths in alike.items())
 
-    @property
-    def _adds(self) -> bool:
-        return self.technique.additive and self.technique.together
-
-    def _alone(self, windows: Sequence[Window]) -> Fraction:
-        """Final operations of windows with one slide and one number of edges in it, a tree each."""
-        rate = edge_rate(Edges(windows[0].classes))
-        if self._adds:
-            return rate * self.technique.omega(load_of(windows, self.technique), rate)
-        return len(windows) * rate * self.technique.omega(load_of(windows[:1], self.technique), rate)
+    def _alone(self, slide: int, edges: int, lengths: Sequence[int]) -> Fraction:
+        """Final operations of windows with one slide and so many edges in it, a tree each."""
+        rate = Fraction(edges * 1_000_000, slide)
+        if self.technique.additive and self.technique.together:  # omegas of one edge rate add up
+            return rate * self.technique.omega(load_of_one_slide(slide, lengths, self.technique), rate)
+        omegas = (
+            count * self.technique.omega(load_of_one_slide(slide, [length], self.technique), rate)
+            for length, count in Counter(lengths).items()
+        )
+        return rate * sum(omegas, Fraction(0))
 
     def plan(self, trees: Sequence[Tree], feeds: Sequence[Feed], statistics: Statistics) -> Fraction:
-        final = exact_sum(tree.final_cost for tree in trees)
-        return final + statistics.rate * len(feeds) + exact_sum(feed.fold_cost for feed in feeds)
+        final = exact_sum_of_products((tree.edge_rate, tree.omega) for tree in trees)
+        folds = exact_sum(feed.fold_cost for feed in feeds if feed.fold_cost.numerator)
+        return final + statistics.rate * len(feeds) + folds
 
 
 def load_of(windows: Sequence[Window], technique: Technique) -> Load:
@@ -97,6 +103,18 @@ def load_of(windows: Sequence[Window], technique: Technique) -> Load:
     return Load(overlap, ((Fraction(longest, 1_000_000), len(windows)),), len(windows))
 
 
+def load_of_one_slide(slide: int, lengths: Sequence[int], technique: Technique) -> Load:
+    """What `load_of` gives, for a million queries: their windows are alike but for the length."""
+    if not technique.together:
+        return Load.of([Window(length, slide) for length in lengths])
+    return Load(Fraction(sum(lengths), slide), ((_seconds(max(lengths)), len(lengths)),), len(lengths))
+
+
+@lru_cache(maxsize=1 << 14)
+def _seconds(microseconds: int) -> Fraction:
+    return Fraction(microseconds, 1_000_000)
+
+
 def exact_sum(amounts: Iterable[Fraction]) -> Fraction:
     """Denominators that are equal add up as integers: common denominators of many grow long, and slow.
 
@@ -105,7 +123,26 @@ def exact_sum(amounts: Iterable[Fraction]) -> Fraction:
     """
     numerators: dict[int, int] = {}
     for amount in amounts:
-        numerators[amount.denominator] = numerators.get(amount.denominator, 0) + amount.numerator
+        numerator, denominator = amount.as_integer_ratio()
+        numerators[denominator] = numerators.get(denominator, 0) + numerator
+    return _added_up(numerators)
+
+
+def exact_sum_of_products(pairs: Iterable[tuple[Fraction, Fraction]]) -> Fraction:
+    """The same for products, none of which is reduced by itself.
+
+    >>> exact_sum_of_products([(Fraction(1, 2), Fraction(2, 3)), (Fraction(1), Fraction(2, 3))])
+    Fraction(1, 1)
+    """
+    numerators: dict[int, int] = {}
+    for one, other in pairs:
+        (numerator, denominator), (times, parts) = one.as_integer_ratio(), other.as_integer_ratio()
+        denominator *= parts
+        numerators[denominator] = numerators.get(denominator, 0) + numerator * times
+    return _added_up(numerators)
+
+
+def _added_up(numerators: Mapping[int, int]) -> Fraction:
     found = [Fraction(numerator, denominator) for denominator, numerator in sorted(numerators.items())]
     while len(found) > 1:  # in pairs, so that few sums are of long numbers
         found = [sum(found[i : i + 2], Fraction(0)) for i in range(0, len(found), 2)]

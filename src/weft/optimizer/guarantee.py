@@ -10,6 +10,7 @@ saves, over what is left to save then, is a share that it makes for sure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -41,12 +42,13 @@ def theorem_1(plan: Plan) -> tuple[Condition, ...]:
 
     Where windows overlap, the theorem is out of reach, and the edge rates of all pairs are not worth counting.
     """
-    groups, overlap = groupings(plan.workload), _overlap(plan)
+    overlap = _overlap(plan)
+    rows = None if overlap else _rows(plan, groupings(plan.workload))
     return (
         Condition("the plan is Weave Share's, and final operations are those of Panes", _subject(plan)),
         Condition("the range of each query is its slide", overlap),
-        *([] if overlap else [Condition("the rate is twice the edge rate of any two queries", _rows(plan, groups))]),
-        Condition("at least half as many merges as in the best plan", _merges(plan, groups)),
+        *([] if overlap else [Condition("the rate is twice the edge rate of any two queries", rows)]),
+        Condition("at least half as many merges as in the best plan", _merges(plan)),
     )
 
 
@@ -57,14 +59,13 @@ def certain_share(plan: Plan, cost: Cost) -> Fraction:
 
 
 def _least_cost(plan: Plan, cost: Cost) -> Fraction:
-    groups = groupings(plan.workload)
-    passes, final = len(groups) * plan.rate, Fraction(0)
+    passes, final = len({query.grouping for query in plan.workload}) * plan.rate, Fraction(0)
     technique = cost.technique
     if technique.additive and technique.floor is technique.omega:
         # No tree costs less than its queries do alone, so nothing but passes can be saved.
         final = plan.unshared - len(plan.workload) * plan.rate
     elif len(plan.workload) <= MANY:
-        for group in groups:
+        for group in groupings(plan.workload):
             alone = [tree.edge_rate * tree.omega for tree in (cost.tree([query]) for _, query in group)]
             final += max(alone) if technique.floor is technique.omega else Fraction(0)
     return passes + final
@@ -122,11 +123,15 @@ def _densest_pairs(rates: Sequence[Rated], above: Fraction) -> Iterator[tuple[Fr
         wait(i, j + 1)
 
 
-def _merges(plan: Plan, groups: Iterable[Sequence[Positioned]]) -> str | None:
-    tree_of = {name: number for number, tree in enumerate(plan.trees) for name in tree.queries}
-    for group in groups:
-        most = len(group) - 1
-        made = len(group) - len({tree_of[query.name] for _, query in group})
+def _merges(plan: Plan) -> str | None:
+    """Each tree has queries of one grouping."""
+    queries, trees = Counter[tuple[str, str, tuple[str, ...]]](), Counter[tuple[str, str, tuple[str, ...]]]()
+    for tree in plan.trees:
+        grouping = plan.workload.by_name[tree.queries[0]].grouping
+        queries[grouping] += len(tree.queries)
+        trees[grouping] += 1
+    for grouping, count in queries.items():
+        most, made = count - 1, count - trees[grouping]
         if 2 * made < most:
             return f"{made} merges are made where the best plan may make up to {most}"
     return None

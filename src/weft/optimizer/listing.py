@@ -43,10 +43,11 @@ class Listed:
     def pop(self) -> None:
         self.left -= 1
 
-    def filtered(self, mask: NDArray[np.bool_]) -> Listed:
+    def keep(self, mask: NDArray[np.bool_]) -> None:
+        """Those that the mask has; the mask is as long as the columns are."""
         mask = mask[: self.left]
-        bounds, columns = self.bounds[: self.left][mask], self.columns[: self.left][mask]
-        return Listed(bounds, columns, self.rest, len(bounds))
+        self.bounds, self.columns = self.bounds[: self.left][mask], self.columns[: self.left][mask]
+        self.left = len(self.columns)
 
     def joined(self, entries: Sequence[tuple[float, int]]) -> Listed:
         """With these put where they belong. What fell below those that are not listed waits with them."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 from weft.model import ACQ, Edges
-from weft.optimizer.cost import Cost, load_of
+from weft.optimizer.cost import Cost, load_of, load_of_one_slide
 from weft.optimizer.edge_counting import edge_rate
 from weft.optimizer.techniques import Load, Technique
 from weft.plan.values import Tree
@@ -39,12 +38,14 @@ class Part:
     near_floor: float
 
     @classmethod
-    def of_class(cls, slide: int, begin: int, end: int, queries: Sequence[tuple[int, ACQ]], cost: Cost) -> Part:
-        """Queries that all begin and end at these shifts of one slide, in either order."""
+    def of_class(
+        cls, slide: int, begin: int, end: int, queries: Sequence[tuple[int, str]], lengths: Sequence[int], cost: Cost
+    ) -> Part:
+        """Queries that all begin and end at these shifts of one slide, in ascending order."""
         edges = Edges(((slide, begin),) if begin == end else ((slide, begin), (slide, end)))
         rate = edge_rate(edges)
-        load = _load_of_one_slide(slide, [q.window.length for _, q in queries], queries, cost.technique)
-        return cls.priced(tuple([(i, q.name) for i, q in queries]), (edges,), (rate, rate), load, cost)
+        load = load_of_one_slide(slide, lengths, cost.technique)
+        return cls.priced(tuple(queries), (edges,), (rate, rate), load, cost)
 
     @classmethod
     def of_tree(cls, queries: Sequence[tuple[int, ACQ]], tree: Tree, cost: Cost) -> Part:
@@ -73,30 +74,17 @@ class Part:
 
     @property
     def edges(self) -> Edges:
-        return union(self.pieces)
+        pieces = self.pieces
+        return pieces[0] if len(pieces) == 1 else union(pieces)
 
     def tree(self, cost: Cost) -> Tree:
-        high = None if self.high == self.rate else self.high
+        high = None if self.high is self.rate or self.high == self.rate else self.high
         names = tuple([name for _, name in self.queries])
         return Tree(names, self.edges, self.rate, self.omega, cost.technique.name, edge_rate_high=high)
 
 
 def union(pieces: Sequence[Edges]) -> Edges:
     return pieces[0] if len(pieces) == 1 else Edges.of_classes(c for piece in pieces for c in piece.classes)
-
-
-def _load_of_one_slide(
-    slide: int, lengths: Sequence[int], queries: Sequence[tuple[int, ACQ]], technique: Technique
-) -> Load:
-    """What `load_of` gives, for a million queries: their windows are alike but for the length."""
-    if not technique.together:
-        return load_of([q.window for _, q in queries], technique)
-    return Load(Fraction(sum(lengths), slide), ((_seconds(max(lengths)), len(lengths)),), len(lengths))
-
-
-@lru_cache(maxsize=1 << 14)
-def _seconds(microseconds: int) -> Fraction:
-    return Fraction(microseconds, 1_000_000)
 
 
 def joint_load(left: Load, right: Load, technique: Technique) -> Load:
@@ -128,15 +116,17 @@ class Merge:
 
 def equal_edges(queries: Sequence[tuple[int, ACQ]], cost: Cost) -> list[Part]:
     """Queries whose edges are the same share a tree for nothing, so they are one part before anything is counted."""
-    classes: dict[tuple[int, int, int], list[tuple[int, ACQ]]] = {}
-    for positioned in queries:
-        window = positioned[1].window
-        slide = window.slide
-        begin, end = window.offset % slide, (window.offset + window.length) % slide
+    classes: dict[tuple[int, int, int], tuple[list[tuple[int, str]], list[int]]] = {}
+    for position, query in queries:
+        window = query.window
+        slide, length = window.slide, window.length
+        begin = window.offset % slide
+        end = (begin + length) % slide
         key = (slide, begin, end) if begin < end else (slide, end, begin)
         members = classes.get(key)
         if members is None:
-            classes[key] = [positioned]
+            classes[key] = [(position, query.name)], [length]
         else:
-            members.append(positioned)
-    return [Part.of_class(*key, members, cost) for key, members in classes.items()]
+            members[0].append((position, query.name))
+            members[1].append(length)
+    return [Part.of_class(*key, *members, cost) for key, members in classes.items()]

@@ -110,10 +110,9 @@ class Weaving:
     def _list_row(self, row: int) -> None:
         """List the best of a row that are still to be looked at."""
         bounds = self._table.bounds(row, self._near_saving, self._cost.technique.additive)
-        best = np.flatnonzero(bounds > self._above)
-        rest = -inf
+        best, rest = np.flatnonzero(bounds > self._above), -inf
         if len(best) > LISTED:
-            best = best[np.argpartition(bounds[best], -LISTED)[-LISTED:]]
+            best = np.argpartition(bounds, -LISTED)[-LISTED:]
             rest = float(bounds[best].min())
         self._lists[row] = Listed.of(bounds[best], best, rest)
         self._push_row(row)
@@ -129,7 +128,7 @@ class Weaving:
             return
         listed = self._lists[row]
         if listed and not self._table.is_open(row, listed.column):
-            listed = self._lists[row] = listed.filtered(self._table.are_open(row, listed.columns))  # merged away since
+            listed.keep(self._table.are_open(row, listed.columns))  # merged away since
         if not listed:
             self._list_row(row)
             return
@@ -153,21 +152,20 @@ class Weaving:
 
     def _look_up(self, board: Board, row: int) -> None:
         """Common edges of this row with the best that are listed: an operation on bits is cheaper than another look."""
-        listed, bundles = self._lists[row], self._table.bundles
-        listed = listed.filtered(self._table.are_open(row, listed.columns))
+        listed, table = self._lists[row], self._table
+        listed.keep(table.are_open(row, listed.columns))
         unknown: list[int] = []
         kept: list[tuple[float, int]] = []
         while listed and len(unknown) < AT_ONCE:
             column = listed.column
-            if self._table.is_known(row, column) or not self._single(row, column):
+            if table.is_known(row, column) or not self._single(row, column):
                 kept.append((listed.top, column))
             else:
                 unknown.append(column)
             listed.pop()
-        parts = [bundles[column].members[0] for column in unknown]
-        for column, common in zip(unknown, board.common(bundles[row].members[0], parts), strict=True):
-            self._table.know(row, column, common)
-        bounds = self._table.bounds_known(row, unknown, self._near_saving, self._cost.technique.additive)
+        common = board.common(table.bundles[row].members[0], [table.bundles[c].members[0] for c in unknown])
+        table.know(row, unknown, common)
+        bounds = table.bounds_known(row, np.array(unknown), common, self._near_saving, self._cost.technique.additive)
         kept += [(bound, column) for bound, column in zip(bounds.tolist(), unknown, strict=True) if bound > self._above]
         self._lists[row] = listed.joined(kept)
 
@@ -224,7 +222,7 @@ class Weaving:
         merge = self._evaluate(left, right)
         one, other = self._slot.get(left.position), self._slot.get(right.position)
         if one is not None and other is not None:
-            self._table.know(one, other, float(left.rate + right.rate - merge.rates[0]))
+            self._table.know(one, [other], np.array([float(left.rate + right.rate - merge.rates[0])]))
         if merge.gain > self._above:
             heappush(self._evaluated, (-merge.gain, left.position, right.position, next(self._serial), merge))
 

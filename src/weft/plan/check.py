@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from fractions import Fraction
 from itertools import chain
 
 from weft.model import EdgeClass, WeftError
 from weft.plan.values import Plan
+
+FEW = 4
+"""Classes that are found sooner one after the other than in a set."""
 
 
 class PlanRejected(WeftError):
@@ -25,6 +28,10 @@ def check_plan(plan: Plan) -> None:
 
 
 def _queries(plan: Plan) -> Iterator[str]:
+    names = set(chain.from_iterable(tree.queries for tree in plan.trees))
+    if len(names) == sum(len(tree.queries) for tree in plan.trees) and names == plan.workload.by_name.keys():
+        yield from (f"tree {number} has no query" for number, tree in enumerate(plan.trees, 1) if not tree.queries)
+        return
     placed = Counter(chain.from_iterable(tree.queries for tree in plan.trees))
     yield from (f"query {q.name} is in no tree" for q in plan.workload if q.name not in placed)
     yield from (f"query {name} is in {count} trees" for name, count in placed.items() if count > 1)
@@ -43,6 +50,9 @@ def _feeds(plan: Plan) -> Iterator[str]:
 
 def _groupings(plan: Plan) -> Iterator[str]:
     by_name = plan.workload.by_name
+    different = {(q.source, q.event_time, q.keys) for q in plan.workload}
+    if len(different) == 1 and all(feed.keys == plan.workload[0].keys for feed in plan.feeds):
+        return
     for number, feed in enumerate(plan.feeds, 1):
         first = by_name[plan.trees[feed.trees[0]].queries[0]]
         source, event_time = first.source, first.event_time
@@ -53,22 +63,26 @@ def _groupings(plan: Plan) -> Iterator[str]:
 
 
 def _edges(plan: Plan) -> Iterator[str]:
+    by_name = plan.workload.by_name
     for number, tree in enumerate(plan.trees, 1):
-        classes, cut = set(tree.edges.classes), set[EdgeClass]()
-        slides = {slide for slide, _ in classes}
+        edges = tree.edges.classes
+        classes: Collection[EdgeClass] = edges if len(edges) <= FEW else frozenset(edges)
+        cut: set[EdgeClass] = set()
         for name in tree.queries:
-            window = plan.workload.by_name[name].window
-            slide, begin = window.slide, window.offset % window.slide
-            for shift in (begin, (begin + window.length) % slide):
-                if (slide, shift) in classes or (slide, shift) in cut:
+            window = by_name[name].window
+            slide = window.slide
+            begin = window.offset % slide
+            for at in ((slide, begin), (slide, (begin + window.length) % slide)):
+                if at in classes or at in cut:
                     continue
-                if not any(slide % s == 0 and (s, shift % s) in classes for s in slides):
+                if not any(slide % s == 0 and (s, at[1] % s) in classes for s in {s for s, _ in edges}):
                     yield f"windows of {name} begin or end within a slice of tree {number}"
                     break
-                cut.add((slide, shift))
+                cut.add(at)
     for number, feed in enumerate(plan.feeds, 1):
         for index in feed.trees:
-            if feed.edges != plan.trees[index].edges and not feed.edges.contains(plan.trees[index].edges):
+            own = plan.trees[index].edges
+            if feed.edges is not own and feed.edges != own and not feed.edges.contains(own):
                 yield f"slices of tree {index + 1} begin or end within a slice of feed {number}"
 
 

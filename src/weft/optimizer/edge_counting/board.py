@@ -42,14 +42,15 @@ class Board:
     @classmethod
     def of(cls, unions: Mapping[Hashable, Edges]) -> Board | None:
         """None where the composite slide of all is too long."""
+        period = 1
+        for edges in unions.values():
+            for slide, _ in edges.classes:
+                period = lcm(period, slide)
+                if period > LONGEST_PERIOD * slide:  # the granule divides each slide
+                    return None
         every = {c for edges in unions.values() for c in edges.classes}
         if not every:
             return None
-        period = 1
-        for slide in {slide for slide, _ in every}:
-            period = lcm(period, slide)
-            if period > LONGEST_PERIOD * slide:  # the granule divides each slide
-                return None
         origin = next(iter(every))[1]
         unit = gcd(*(slide for slide, _ in every), *(shift - origin for _, shift in every))
         if period // unit > LONGEST_PERIOD or period // unit * len(unions) > MOST_MARKS:
@@ -63,13 +64,13 @@ class Board:
         together = int(np.bitwise_count(self._marks[self._row[left]] | self._marks[self._row[right]]).sum())
         return Fraction(together * 1_000_000, self._period * self._unit)
 
-    def common(self, one: Hashable, others: Sequence[Hashable]) -> list[float]:
+    def common(self, one: Hashable, others: Sequence[Hashable]) -> NDArray[np.float64]:
         """Edges a second that it has in common with each of the others, as near as a float comes."""
         import numpy as np
 
         both = self._marks[[self._row[other] for other in others]] & self._marks[self._row[one]]
-        found: list[int] = np.bitwise_count(both).sum(axis=1, dtype=np.int64).tolist()
-        return [marked * 1e6 / (self._period * self._unit) for marked in found]
+        marked: NDArray[np.float64] = np.bitwise_count(both).sum(axis=1, dtype=np.int64).astype(np.float64)
+        return marked * (1e6 / (self._period * self._unit))
 
     def folds(self, slides: Iterable[int]) -> Folds | None:
         """How to read edges in common with windows of these slides; None where counting them is less work."""
@@ -88,7 +89,9 @@ class Board:
         import numpy as np
 
         marks = np.unpackbits(self._marks[self._row[one]].view(np.uint8), count=self._period, bitorder="little")
-        found: NDArray[np.float64] = folds.of(marks)[residues].sum(axis=0) * (1e6 / (self._period * self._unit))
+        folded = folds.of(marks)
+        both = np.add(folded[residues[0]], folded[residues[1]], dtype=np.float64)
+        found: NDArray[np.float64] = both * (1e6 / (self._period * self._unit))
         return found
 
     def merge(self, new: Hashable, left: Hashable, right: Hashable) -> None:

@@ -154,6 +154,8 @@ class Literals:
     """For each literal the others of the same power of the same prime."""
     masks: tuple[int, ...]
     """The classes."""
+    deepest: int
+    """The highest power of a prime that divides a slide."""
 
     @classmethod
     def of(cls, classes: Classes) -> Literals:
@@ -180,7 +182,8 @@ class Literals:
                     mask |= bit
             masks.append(mask)
         conflicts = tuple(of_power[power] & ~bit for (power, _), bit in bits.items())
-        return cls(primes, words, tuple(owned), conflicts, tuple(masks))
+        deepest = max(len(powers_of_p) for of_slide in powers.values() for powers_of_p in of_slide.values())
+        return cls(primes, words, tuple(owned), conflicts, tuple(masks), deepest)
 
     @property
     def width(self) -> int:
@@ -206,19 +209,15 @@ class Residues:
         # Numba takes a while to load, and most plans never come here.
         import numpy as np
 
+        from weft.kernels.edges import inverse_powers
+
         self._literals, self._period, self._steps = literals, period, steps
         self._which = (1 << 64 * literals.words) - 1  # the bits that tell the primes of a class
         self._moduli = moduli_above(period, skip * 64)
         self._q = np.array(self._moduli, np.uint64)
         self._one = np.ones_like(self._q)
-        deepest = max(own.bit_count() for own in literals.owned)
-        powers = np.ones((len(literals.primes), deepest, len(self._moduli)), np.uint64)
-        for i, p in enumerate(literals.primes):
-            powers[i, 1] = [pow(p, -1, q) for q in self._moduli]
-            for k in range(2, literals.owned[i].bit_count()):
-                powers[i, k] = powers[i, k - 1] * powers[i, 1] % self._q
-        self._powers = powers
         self._primes = np.array(literals.primes, np.int64)
+        self._powers = inverse_powers(self._primes, literals.deepest + 1, self._q)
         self._owned, self._conflicts = self._rows(literals.owned), self._rows(literals.conflicts)
 
     def missed(self) -> Fraction:

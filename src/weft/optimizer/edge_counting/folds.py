@@ -43,6 +43,10 @@ class Folds:
         folded = {self.period: marks}
         for slide, longer in self.source.items():
             # A residue has no more edges than the period has of it.
-            counts = np.min_scalar_type(self.period // slide)
-            folded[slide] = np.add.reduce(folded[longer].reshape(-1, slide), axis=0, dtype=counts)
+            counts = np.uint8 if self.period <= 255 * slide else np.uint32
+            whole = folded[longer]
+            if longer == 2 * slide:
+                folded[slide] = np.add(whole[:slide], whole[slide:], dtype=counts)
+            else:
+                folded[slide] = np.add.reduce(whole.reshape(-1, slide), axis=0, dtype=counts)
         return np.concatenate([np.zeros(1, np.uint8), *(folded[slide] for slide in self.source)])

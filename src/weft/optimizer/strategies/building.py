@@ -13,6 +13,8 @@ from weft.plan.values import Feed, Plan, Tree
 
 Strategy = Callable[[Workload, Statistics, Cost], Plan]
 
+UNFOLDED = Fraction(0)
+
 Positioned = tuple[int, ACQ]
 """A query with its position in the workload."""
 
@@ -47,8 +49,8 @@ def build(
 ) -> Plan:
     """Number the trees by their first query, and price the whole."""
     sharings = list(sharings)
-    position = {query.name: i for i, query in enumerate(workload)}
-    trees = tuple(sorted((t for s in sharings for t in s.trees), key=lambda t: position[t.queries[0]]))
+    first = {tree.queries[0]: tree for s in sharings for tree in s.trees}
+    trees = tuple([first[query.name] for query in workload if query.name in first])
     number = {tree.queries[0]: i for i, tree in enumerate(trees)}
 
     def feed(fed: Sequence[Tree], composite: bool) -> Feed:
@@ -58,7 +60,7 @@ def build(
             edges = Edges.of_classes(c for tree in fed for c in tree.edges.classes)
             rate, most = edge_rate_between(edges)
             high = None if most == rate else most
-        fold = len(fed) * rate if composite else Fraction(0)
+        fold = len(fed) * rate if composite else UNFOLDED
         return Feed(keys, edges, rate, tuple(sorted(number[t.queries[0]] for t in fed)), fold, high)
 
     feeds: list[Feed] = []
