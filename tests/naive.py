@@ -132,6 +132,16 @@ def _avg(values: list[Any]) -> Any:
     return Fraction(total) / len(values) if isinstance(total, Decimal) else total / len(values)
 
 
+def _percentile(values: list[Any], fraction: float) -> float:
+    """Between the two values around its place in the order, in proportion."""
+    ordered = [float(v) for v in sorted(values, key=order)]
+    position = (len(ordered) - 1) * fraction
+    below, above = math.floor(position), math.ceil(position)
+    if ordered[below] == ordered[above] or below == above:
+        return ordered[below]
+    return (above - position) * ordered[below] + (position - below) * ordered[above]
+
+
 def _central(values: Sequence[Any], power: int) -> Fraction:
     """The exact sum of the powers of the deviations from the mean."""
     exact = [Fraction(v) for v in values]
@@ -215,6 +225,9 @@ AGGREGATES: dict[str, Callable[[Sequence[tuple[Any, ...]]], Any]] = {
     "min_by": _value_at(min),
     "max_by": _value_at(max),
 }
+AGGREGATES["count_distinct"] = lambda rows: len({order(row[0]) for row in rows})
+AGGREGATES["percentile"] = lambda rows: _percentile([row[0] for row in rows], rows[0][1]) if rows else None
+AGGREGATES["median"] = lambda rows: _percentile([row[0] for row in rows], 0.5) if rows else None
 AGGREGATES["mean"] = AGGREGATES["avg"]
 AGGREGATES["variance"] = AGGREGATES["var_samp"]
 AGGREGATES["stddev"] = AGGREGATES["std"] = AGGREGATES["stddev_samp"]
@@ -294,6 +307,10 @@ SLACKS: dict[str, Callable[[Sequence[tuple[Any, ...]]], float]] = {
     "kurtosis": _of_first(lambda values: _moment_slack(values, 4)),
     "corr": lambda pairs: 1e-9 + ROUNDING * sum(_condition(column) for column in zip(*pairs)),
 }
+SLACKS |= dict.fromkeys(
+    ("percentile", "median"),
+    _of_first(lambda values: ROUNDING * max((abs(float(v)) for v in values if math.isfinite(v)), default=0.0)),
+)
 SLACKS["mean"] = SLACKS["avg"]
 SLACKS |= dict.fromkeys(("var_samp", "var_pop", "variance"), _of_first(_variance_slack))
 SLACKS |= dict.fromkeys(("stddev_samp", "stddev_pop", "stddev", "std"), _of_first(_deviation_slack))

@@ -41,6 +41,8 @@ class Call:
     def sql(self) -> str:
         arguments = ", ".join(a.sql for a in self.arguments) or "*"
         nulls = " IGNORE NULLS" if self.ignore_nulls else ""
+        if self.function == "count_distinct":
+            return f"count(DISTINCT {arguments}){_filter_clause(self.condition)}"
         return f"{self.function}({arguments}){_filter_clause(self.condition)}{nulls}"
 
     @property

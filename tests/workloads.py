@@ -271,6 +271,9 @@ ARGUMENTS: dict[str, tuple[tuple[Fragment, ...], ...]] = {
     # Finite columns only: with infinities Spark's own covariance depends on the order of the rows.
     **dict.fromkeys(("corr", "covar_samp", "covar_pop"), ((Y, N), (N, Y), (Y, Y))),
     **dict.fromkeys(("skewness", "kurtosis"), ((Y,), (N,))),
+    "count_distinct": tuple((a,) for a in ORDERED),
+    "median": tuple((a,) for a in NUMBERS),
+    "percentile": tuple((a, Fragment(str(f), lambda r, f=f: f)) for a in (X, N, D) for f in (0.0, 0.3, 0.95, 1.0)),
 }
 """What each aggregate is called on."""
 

@@ -27,7 +27,7 @@ def test_a_refusal_shows_the_place_the_reason_and_the_way_out() -> None:
         "line 4, column 2: collect_list(price) keeps every row, so its windows cannot be built from partial results.\n"
         "    \tcollect_list(price)\n"
         "    \t^^^^^^^^^^^^^^^^^^^\n"
-        "Use first, last, min, max, min_by or max_by, or run this query outside weft."
+        "Use collect_set, approx_top_k or count(DISTINCT ...), or run this query outside weft."
     )
     assert (error.line, error.column) == (4, 2)
 
@@ -35,10 +35,13 @@ def test_a_refusal_shows_the_place_the_reason_and_the_way_out() -> None:
 @pytest.mark.parametrize(
     ("item", "mark", "reason"),
     [
-        ("median(x)", "median(x)", "does not compute median"),
-        ("percentile(x, 0.5)", "percentile(x, 0.5)", "does not compute percentile"),
-        ("approx_count_distinct(x)", "approx_count_distinct(x)", "does not compute approx_count_distinct"),
-        ("count(DISTINCT x)", "count(DISTINCT x)", "remember every value"),
+        ("histogram_numeric(x, 5)", "histogram_numeric(x, 5)", "does not compute histogram_numeric"),
+        ("percentile(x, y)", "y", "must be a number, or an array of numbers, for percentile"),
+        ("percentile_approx(x, array(0.5, y))", "array(0.5, y)", "must be a number, or an array of numbers"),
+        ("count(DISTINCT x, y)", "count(DISTINCT x, y)", "tells pairs apart"),
+        ("count(DISTINCT *)", "*", "names no column"),
+        ("sum(DISTINCT x)", "sum(DISTINCT x)", "remember every value"),
+        ("approx_top_k(x) FILTER (WHERE y > 1)", "approx_top_k(x) FILTER (WHERE y > 1)", "also counts NULL"),
         ("max(DISTINCT x)", "max(DISTINCT x)", "remember every value"),
         ("sum(x) OVER (ORDER BY ts)", "sum(x)", "rows around each row"),
         ("row_number() OVER (ORDER BY ts)", "row_number()", "rows around each row"),

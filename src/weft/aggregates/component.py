@@ -30,6 +30,8 @@ class Kind:
     merges: tuple[str, ...] = ()
     """How Spark makes one partial of several: an aggregate a column, over the columns `{0}`, `{1}`. None: it
     cannot, and the component is made from rows for each grouping."""
+    synopsis: int = 0
+    """Columns of a partial that has no fixed size, lists of values and how often each came; 0: it has a fixed size."""
 
 
 _VARIANCE = ("count({0})", "avg({0})", "var_pop({0})")
@@ -61,6 +63,25 @@ KINDS: dict[str, Kind] = {
         ),
         FOLD,
     ),
+    # Values and how often each came: a list a slice is far cheaper to send than a row a value.
+    "frequencies": Kind(("collect_list({0})",), FOLD | Algebra.INVERTIBLE, ("flatten(collect_list({0}))",), 2),
+    "distinct": Kind(("collect_set({0})",), FOLD, ("array_distinct(flatten(collect_list({0})))",), 2),
+    # Sketches are the same: samples of values with weights. `theta` also keeps below what its hashes are whole.
+    "theta": Kind(("theta_sketch_agg({0}, {setting})",), FOLD, ("theta_union_agg({0}, {setting})",), 3),
+    "kll_bigint": Kind(
+        ("kll_sketch_agg_bigint({0}, {setting})",), FOLD, ("kll_merge_agg_bigint({0}, {setting})",), 2
+    ),
+    # A sketch of doubles leaves NaN out, and Spark's percentiles do not.
+    "kll_double": Kind(
+        ("kll_sketch_agg_double({0}, {setting})", "count_if(isnan({0}))"),
+        FOLD,
+        ("kll_merge_agg_double({0}, {setting})", "sum({1})"),
+        2,
+    ),
+    **{
+        f"heavy_{kind}": Kind(("approx_top_k_accumulate({0}, {setting}).sketch",), FOLD, (), 2)
+        for kind in ("double", "bigint", "string")
+    },
 }
 
 
@@ -70,14 +91,29 @@ class Component:
 
     kind: str
     arguments: tuple[str, ...] = ()
+    setting: int = 0
+    """How large a sketch may grow, in its own measure."""
 
     @property
     def lifts(self) -> tuple[str, ...]:
-        return KINDS[self.kind].lifts
+        return self._set(KINDS[self.kind].lifts)
 
     @property
     def merges(self) -> tuple[str, ...]:
-        return KINDS[self.kind].merges
+        return self._set(KINDS[self.kind].merges)
+
+    @property
+    def synopsis(self) -> bool:
+        """Whether a partial has no fixed size."""
+        return KINDS[self.kind].synopsis > 0
+
+    @property
+    def width(self) -> int:
+        """Columns of a partial as buckets keep it."""
+        return KINDS[self.kind].synopsis or len(KINDS[self.kind].lifts)
+
+    def _set(self, texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(text.replace("{setting}", str(self.setting)) for text in texts)
 
     @property
     def algebra(self) -> Algebra:

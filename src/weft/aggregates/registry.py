@@ -22,6 +22,8 @@ class Aggregate:
     components: Callable[[Call, Types], tuple[Component, ...]]
     lower: str
     arity: tuple[int, int] = (1, 1)
+    numbers: Callable[[Call], tuple[float, ...]] = lambda call: ()
+    """What its reading must know of the call, such as the fractions of a percentile."""
 
 
 def guarded(call: Call, argument: str) -> str:

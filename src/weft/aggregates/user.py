@@ -23,6 +23,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 from weft.aggregates.component import KINDS, Algebra, Component, Kind
+from weft.aggregates.holistic import HOLISTIC
 from weft.aggregates.registry import AGGREGATES, BUILT_IN, Aggregate, guarded
 from weft.model import WeftError
 
@@ -97,7 +98,7 @@ def _check(name: str, definition: type[UserAggregate], arguments: int) -> None:
 
     if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
         raise wrong("its name must be letters, digits and underscores")
-    if name in BUILT_IN or name in KINDS.keys() - USERS.keys():
+    if name in BUILT_IN | HOLISTIC.keys() or name in KINDS.keys() - USERS.keys():
         raise wrong("weft has one of that name; choose another")
     lift, identity = getattr(definition, "lift", ()), getattr(definition, "identity", ())
     if isinstance(lift, str) or not 1 <= len(lift) <= WIDEST:

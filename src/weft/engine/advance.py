@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.engine.answers import answer_tree
+from weft.engine.combining import absorb
 from weft.engine.groups import GroupIndex
 from weft.engine.layout import FeedLayout, Layout, TreeLayout
 from weft.engine.matching import matched_rows
 from weft.engine.partials import Partials
-from weft.engine.ranges import absorb
 from weft.engine.settling import settle
 from weft.engine.state import State
 from weft.kernels import plain
@@ -34,6 +34,8 @@ class Step:
     """Rows that passed each query's filter."""
     failed: Mapping[str, str]
     """Queries that cannot be answered, for a reason that Spark would stop them for."""
+    synopses: int = 0
+    """Bytes of partials that have no fixed size, before what no later window covers was forgotten."""
 
 
 def advance(state: State, partials: pa.Table | None, until: int, layout: Layout, batch: int = 0) -> Step:
@@ -69,6 +71,7 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
             added[tree.number] = new.where(new.slices >= after[tree.number])
             older = kept.get(tree.number)
             kept[tree.number] = new if older is None else older.merge(new, len(index))
+    synopses = sum(kept[t.number].synopsis_bytes(t.components) for t in layout.trees if t.number in kept)
     answers: dict[str, pa.Table] = {}
     failed: dict[str, str] = {}
     for tree in layout.current:
@@ -85,7 +88,7 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
             live = kept[tree.number].where(kept[tree.number].slices >= after[tree.number])
             count = len(groups[tree.grouping.number])
             trees[tree.number] = settle(live, tree, answered.get(tree.number), ended[tree.number], count)
-    return Step(answers, State(until, trees, groups).pruned(layout), added, groups, late, matched, failed)
+    return Step(answers, State(until, trees, groups).pruned(layout), added, groups, late, matched, failed, synopses)
 
 
 def _receive(table: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials | None:

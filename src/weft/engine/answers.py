@@ -12,12 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.aggregates import Component
+from weft.engine.combining import ranges_of
 from weft.engine.groups import GroupIndex
 from weft.engine.layout import CallLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.lower import lower
 from weft.engine.partials import Partials
 from weft.engine.project import Columns, Typed, evaluate
 from weft.engine.ranges import Longs, Ranges, Serving
+from weft.engine.synopses import Synopses
 from weft.kernels import count_windows, fill_windows, locate_windows
 from weft.model import WeftError, Window
 
@@ -74,7 +76,7 @@ class Due:
     hi: Longs
     combined: dict[Component, tuple[pa.Array, ...]] = field(default_factory=dict)
     """Components already combined over these windows: queries that ask for the same are answered once."""
-    lowered: dict[tuple[str, tuple[Component, ...]], pa.Array] = field(default_factory=dict)
+    lowered: dict[CallLayout, pa.Array] = field(default_factory=dict)
 
     @property
     def starts(self) -> Longs:
@@ -174,19 +176,27 @@ class View:
 
     def combined(self, component: Component, due: Due) -> tuple[pa.Array, ...]:
         if component not in due.combined:
-            if component not in self._ranges:
-                columns = self._partials.columns[self._place[component]]
-                self._ranges[component] = Ranges.of(component.kind, columns, self._serving)
-            due.combined[component] = self._ranges[component].combine(due.lo, due.hi)
+            due.combined[component] = self._prepared(component).combine(due.lo, due.hi)
         return due.combined[component]
 
+    def _prepared(self, component: Component) -> Ranges:
+        if component not in self._ranges:
+            columns = self._partials.columns[self._place[component]]
+            self._ranges[component] = ranges_of(component.kind, columns, self._serving)
+        return self._ranges[component]
+
     def lowered(self, call: CallLayout, due: Due) -> pa.Array:
-        key = (call.lower, call.components)
-        if key not in due.lowered:
-            parts = [self.combined(c, due) for c in call.components]
-            answer = lower(call.lower, parts, call.type)
-            due.lowered[key] = answer if answer.type == call.type else answer.cast(call.type)
-        return due.lowered[key]
+        if call not in due.lowered:
+            answer = self._read(call, due)
+            due.lowered[call] = answer if answer.type == call.type else answer.cast(call.type)
+        return due.lowered[call]
+
+    def _read(self, call: CallLayout, due: Due) -> pa.Array:
+        """From components combined; or, where those have no fixed size, from the values of each window as it slides."""
+        prepared = self._prepared(call.components[0])
+        if isinstance(prepared, Synopses):
+            return prepared.answer(call.lower, call.numbers, call.type, (due.groups, due.lo, due.hi), self._offsets)
+        return lower(call.lower, [self.combined(c, due) for c in call.components], call.type)
 
 
 def _asked(query: QueryLayout, after: int | None, until: int) -> tuple[int | None, int]:

@@ -32,6 +32,8 @@ class CallLayout:
     lower: str
     components: tuple[Component, ...]
     type: pa.DataType
+    numbers: tuple[float, ...] = ()
+    """What is asked of the components, such as the fractions of a percentile."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.aggregates import Component
-from weft.engine.ranges import Ranges
+from weft.engine.combining import ranges_of
 from weft.kernels import floor_edges, group_offsets, merge_order, sort_order
 from weft.model import Edges
 
@@ -36,6 +36,11 @@ class Partials:
     def slice_count(self) -> int:
         """How many different slices there are, over all groups."""
         return int(pc.count_distinct(pa.array(self.slices)).as_py())
+
+    def synopsis_bytes(self, components: Sequence[Component]) -> int:
+        """What the columns of components without a fixed size take."""
+        held = (c for component, c in zip(components, self.columns) if component.synopsis)
+        return sum(column.nbytes for columns in held for column in columns)
 
     @classmethod
     def none(cls) -> Partials:
@@ -120,7 +125,7 @@ class Partials:
             partials.slices[starts],
             tuple(w[starts] for w in partials.words),
             tuple(
-                Ranges.of(component.kind, columns).combine(starts, ends)
+                ranges_of(component.kind, columns).combine(starts, ends)
                 for component, columns in zip(components, partials.columns, strict=True)
             ),
         )

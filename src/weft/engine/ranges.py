@@ -52,21 +52,6 @@ class Ranges(ABC):
         self.columns = columns
         self.serving = serving
 
-    @staticmethod
-    def of(kind: str, columns: tuple[pa.Array, ...], serving: Serving = NOTHING_CHOSEN) -> Ranges:
-        if kind in ("rows", "count"):
-            return Sums(columns, serving)
-        if kind == "sum":
-            type_ = columns[0].type
-            if pa.types.is_decimal(type_):
-                return DecimalSums(columns, serving)
-            return (FloatSums if pa.types.is_floating(type_) else Sums)(columns, serving)
-        if kind in ("max", "min") and _is_number(columns[0].type):
-            return Extremes(columns, serving, greatest=kind == "max")
-        if kind in ("max", "max_by", "min", "min_by"):
-            return Choices(columns, serving, greatest=kind.startswith("max"))
-        return (Bits if kind.startswith("bit_") else Rows)(columns, serving, kind)
-
     @abstractmethod
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
         """The component over the partials `lo[i]:hi[i]`, for each i; every range holds at least one.
@@ -252,7 +237,7 @@ class Rows(Ranges):
         return tuple(pa.array(np.ascontiguousarray(column)) for column in out.T)
 
 
-def absorb(kind: str, columns: tuple[pa.Array, ...]) -> tuple[pa.Array, ...]:
+def absorb_numbers(kind: str, columns: tuple[pa.Array, ...]) -> tuple[pa.Array, ...]:
     """What Spark's native aggregates say of a slice, as a partial that combines.
 
     Variance, skewness and kurtosis are NULL or undefined where there is too little to see; the moments are then 0.
@@ -309,7 +294,7 @@ def _ranks(column: pa.Array) -> Longs:
     return _numpy(pc.rank(column, tiebreaker="dense")).astype(np.int64)  # type: ignore[no-any-return]
 
 
-def _is_number(type_: pa.DataType) -> bool:
+def is_number(type_: pa.DataType) -> bool:
     """Numbers and times that an int64 holds in their order."""
     exact = pa.types.is_integer(type_) or pa.types.is_boolean(type_) or pa.types.is_temporal(type_)
     return bool(pa.types.is_floating(type_) or exact)

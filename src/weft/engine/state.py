@@ -110,7 +110,7 @@ def _from_tables(tables: Sequence[pa.Table], tree: TreeLayout, index: GroupIndex
     slices = plain(column("slice"), np.int64)
     words = [column(f"w{i}").to_numpy() for i in range(tree.words)]
     columns = tuple(
-        tuple(column(f"c{i}_{j}") for j in range(len(component.lifts))) for i, component in enumerate(tree.components)
+        tuple(column(f"c{i}_{j}") for j in range(component.width)) for i, component in enumerate(tree.components)
     )
     return Partials.sorted(groups, slices, words, columns, len(index))
 

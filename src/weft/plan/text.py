@@ -119,10 +119,11 @@ def operator(name: str) -> str:
 
 def call(aggregate: Call) -> str:
     """
-    >>> call(Call("sum", ("price",), condition="volume > 3"))
-    'sum(price) FILTER (WHERE volume > 3)'
+    >>> call(Call("sum", ("price",), condition="volume > 3")), call(Call("count_distinct", ("user",)))
+    ('sum(price) FILTER (WHERE volume > 3)', 'count(DISTINCT user)')
     """
-    text = f"{aggregate.function}({', '.join(aggregate.arguments) or '*'})"
+    opening = "count(DISTINCT " if aggregate.function == "count_distinct" else f"{aggregate.function}("
+    text = f"{opening}{', '.join(aggregate.arguments) or '*'})"
     if aggregate.ignore_nulls:
         text += " IGNORE NULLS"
     return f"{text} FILTER (WHERE {aggregate.condition})" if aggregate.condition else text

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
-from weft.aggregates import AGGREGATES, EVENT_TIME, USERS, Component, UserAggregate, components
+from weft.aggregates import AGGREGATES, EVENT_TIME, USERS, Component, UserAggregate, components, unserved
 from weft.engine import CallLayout, FeedLayout, Grouping, Layout, QueryLayout, TreeLayout
 from weft.engine.layout import FilterBit
 from weft.engine.project import CannotEvaluate, Typed, bind
@@ -133,6 +133,10 @@ class _Binder:
     def _feed(self, number: int, feed: Feed, queries: Sequence[ACQ], whole: bool) -> NativeFeed:
         raw = sorted({a for q in queries for call in q.calls for a in call.arguments})
         types = {a: spark for a, (spark, _) in zip(raw, self._analyse.types(raw, self._event_micros), strict=True)}
+        for query in queries:
+            for reason in (unserved(call, types) for call in query.calls):
+                if reason is not None:
+                    raise refuse(query, reason, "Cast the argument, or run this query outside weft.")
         # Rows are counted in every feed: late rows are told by it, and so is the rate.
         kept = tuple(dict.fromkeys((Component("rows"), *components([c for q in queries for c in q.calls], types))))
         arguments = list(dict.fromkeys(a for c in kept for a in c.arguments))
@@ -230,7 +234,8 @@ class _Binder:
 
         def call_layout(index: int, call: Call) -> CallLayout:
             aggregate = AGGREGATES[call.function]
-            return CallLayout(aggregate.lower, aggregate.components(call, types), known[f"call {index}"])
+            kept = aggregate.components(call, types)
+            return CallLayout(aggregate.lower, kept, known[f"call {index}"], aggregate.numbers(call))
 
         try:
             outputs = tuple(bind(o.expression, lambda node: known[_label(node)]) for o in acq.outputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.aggregates import AGGREGATES
+from weft.aggregates import AGGREGATES, NUMBERS_FROM, numbers_of
 from weft.model import Call
 from weft.sql.canonical import bare, canonical
 from weft.sql.filters import filter_text
@@ -18,11 +18,19 @@ def is_aggregate(node: Node) -> bool:
 def read_call(source: Source, node: Node) -> Call:
     """The call that a node of the tree is; DISTINCT, nesting and the like were refused before."""
     function, args = aggregate_named(node.name) or node.name, node.args
+    if function == "count" and node.distinct:
+        function = "count_distinct"
+        if len(args) > 1:
+            reason = f"{canonical(node.tokens)} tells pairs apart, and weft keeps values of one expression."
+            raise source.refuse(node.start, node.end, reason, "Write count(DISTINCT concat_ws('|', x, y)).")
+    if function == "mode" and len(args) == 2 and args[1].kind == "literal":
+        args = args[:1]  # of values that are as common, weft gives the least: both of Spark's modes allow it
     least, most = AGGREGATES[function].arity
     if node.kind == "opaque" or not least <= len(args) <= most:
         count = f"{least} argument{'s' * (least > 1)}" if least == most else f"{least} or {most} arguments"
         reason = f"{node.name} takes {'an expression' if node.kind == 'opaque' or function == 'count' else count}."
         raise source.refuse(node.start, node.end, reason, f"Write {node.name}({', '.join('xy'[:least])}).")
+    _check_numbers(source, node, function, args)
     ignore = node.nulls == "IGNORE"
     if function in ("first", "last"):
         if len(args) == 2:
@@ -44,6 +52,16 @@ def read_call(source: Source, node: Node) -> Call:
         condition=filter_text(node.filter) if node.filter else None,
         ignore_nulls=ignore,
     )
+
+
+def _check_numbers(source: Source, node: Node, function: str, args: tuple[Node, ...]) -> None:
+    for arg in args[NUMBERS_FROM.get(function, len(args)) :]:
+        if numbers_of(canonical(bare(arg.tokens))) is None:
+            reason = f"{canonical(arg.tokens)} must be a number, or an array of numbers, for {node.name}."
+            raise source.refuse(arg.start, arg.end, reason, f"Write {node.name}(x, 0.5), with the number itself.")
+    if function == "approx_top_k" and node.filter:
+        reason = f"{node.name} also counts NULL, and FILTER could not tell it from rows that are left out."
+        raise source.refuse(node.start, node.end, reason, "Put the condition in WHERE.")
 
 
 def _flag(source: Source, node: Node, arg: Node) -> bool:

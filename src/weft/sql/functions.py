@@ -20,6 +20,7 @@ ALIASES = {
     "first_value": "first",
     "any_value": "first",
     "last_value": "last",
+    "approx_percentile": "percentile_approx",
 }
 """Other names that Spark has for aggregates."""
 
@@ -33,11 +34,11 @@ def aggregate_named(name: str) -> str | None:
 KEEPS_ROWS = _words("collect_list array_agg listagg string_agg")
 
 OTHER_AGGREGATES = KEEPS_ROWS | _words(
-    """approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate approx_top_k_combine bitmap_and_agg
-    bitmap_construct_agg bitmap_or_agg collect_set collect_union count_min_sketch grouping grouping_id
+    """approx_top_k_accumulate approx_top_k_combine bitmap_and_agg bitmap_construct_agg bitmap_or_agg collect_union
+    count_min_sketch grouping grouping_id
     histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float
-    kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float measure median mode percentile
-    percentile_approx percentile_cont percentile_disc product regr_avgx regr_avgy regr_count regr_intercept regr_r2
+    kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float measure
+    percentile_cont percentile_disc product regr_avgx regr_avgy regr_count regr_intercept regr_r2
     regr_slope regr_sxx regr_sxy regr_syy theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum
     tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double tuple_sketch_agg_integer
     tuple_union_agg_double tuple_union_agg_integer"""

@@ -74,13 +74,14 @@ def _screen_aggregate(source: Source, tokens: Tokens, i: int, end: int, aggregat
     if name in KEEPS_ROWS:
         raise source.refuse(
             start, stop, f"{text} keeps every row, so its windows cannot be built from partial results.",
-            "Use first, last, min, max, min_by or max_by, or run this query outside weft.",
+            "Use collect_set, approx_top_k or count(DISTINCT ...), or run this query outside weft.",
         )  # fmt: skip
     if name in OTHER_AGGREGATES:
-        way_out = f"Use one of {', '.join(sorted(AGGREGATES))}, or run this query outside weft."
+        served = sorted(AGGREGATES.keys() - {"count_distinct"})  # which nobody writes so
+        way_out = f"Use one of {', '.join(served)}, or run this query outside weft."
         raise source.refuse(start, stop, f"weft does not compute {name}.", way_out)
     inside = tokens[i + 2 : end]
-    if inside and inside[0].upper == "DISTINCT":
+    if inside and inside[0].upper == "DISTINCT" and aggregate_named(name) != "count":
         way_out = (
             f"Leave DISTINCT out: it changes nothing for {name}."
             if aggregate_named(name) in BLIND_TO_REPEATS

@@ -1,0 +1,168 @@
+"""Aggregates whose partials have no fixed size: they keep the values of a slice, or a sketch of them.
+
+    exact          the values that came and how often: count(DISTINCT), percentile, median, mode, collect_set
+    approximate    Theta for approx_count_distinct, KLL for percentile_approx, frequent items for approx_top_k
+
+A sketch is as large as Spark's own promise asks for: `approx_count_distinct(x, rsd)` has a relative standard deviation
+of at most rsd, and a rank of `percentile_approx(x, p, accuracy)` is off by more than 1 / accuracy of the rows in less
+than 1 of 100.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from datasketches import kll_doubles_sketch  # type: ignore[import-untyped]
+
+from weft.aggregates.component import Component
+from weft.aggregates.registry import AGGREGATES, Aggregate, Types, guarded
+from weft.model import Call
+
+TOP = 5
+TRACKED = 10_000
+DEVIATION = 0.05
+ACCURACY = 10_000
+"""What Spark takes where a call does not say."""
+
+NUMBERS_FROM: dict[str, int] = {
+    "percentile": 1,
+    "percentile_approx": 1,
+    "approx_count_distinct": 1,
+    "approx_top_k": 1,
+}
+"""Where the arguments begin that must be numbers, written out."""
+
+LARGEST_KLL, SMALLEST_KLL = 65_535, 8
+SMALLEST_THETA, LARGEST_THETA = 4, 26
+
+
+def numbers_of(text: str) -> tuple[float, ...] | None:
+    """The numbers of a literal, or of an array of literals; None: it is something else.
+
+    >>> numbers_of("0.5"), numbers_of("array(0.1, 9e-1D)"), numbers_of("p")
+    ((0.5,), (0.1, 0.9), None)
+    """
+    array = re.fullmatch(r"(?i)array\s*\((.*)\)", text.strip())
+    found = [re.fullmatch(r"(?i)([\d.]+(?:e[+-]?\d+)?)(?:bd|[lsydf])?", part.strip()) for part in
+             (array.group(1) if array else text).split(",")]  # fmt: skip
+    try:
+        return tuple(float(each.group(1)) for each in found if each) if all(found) else None
+    except ValueError:
+        return None
+
+
+def _number(call: Call, place: int, default: float) -> float:
+    found = numbers_of(call.arguments[place]) if len(call.arguments) > place else None
+    return found[0] if found else default
+
+
+def _fractions(call: Call) -> tuple[float, ...]:
+    return numbers_of(call.arguments[1]) or ()
+
+
+def _value(call: Call, types: Types) -> str:
+    """Texts are read as numbers, as Spark reads them for percentiles."""
+    argument = guarded(call, call.arguments[0])
+    return f"CAST({argument} AS DOUBLE)" if types.get(call.arguments[0]) == "string" else argument
+
+
+def _percentile(call: Call, types: Types) -> tuple[Component, ...]:
+    return (Component("frequencies", (_value(call, types),)),)
+
+
+def _frequencies(call: Call, types: Types) -> tuple[Component, ...]:
+    return (Component("frequencies", (guarded(call, call.arguments[0]),)),)
+
+
+def _distinct(call: Call, types: Types) -> tuple[Component, ...]:
+    return (Component("distinct", (guarded(call, call.arguments[0]),)),)
+
+
+def _approx_distinct(call: Call, types: Types) -> tuple[Component, ...]:
+    value = guarded(call, call.arguments[0])
+    hashed = f"(CASE WHEN ({value}) IS NOT NULL THEN xxhash64({value}) END)"
+    return (Component("theta", (hashed,), theta_size(_number(call, 1, DEVIATION))),)
+
+
+def _approx_percentile(call: Call, types: Types) -> tuple[Component, ...]:
+    kind, value = sketched(call, types)
+    if kind == "string":  # nothing that a sketch could hold: all values are kept
+        return _frequencies(call, types)
+    return (Component(f"kll_{kind}", (value,), kll_size(_number(call, 2, ACCURACY))),)
+
+
+def _top_k(call: Call, types: Types) -> tuple[Component, ...]:
+    kind, value = sketched(call, types)
+    return (Component(f"heavy_{kind}", (value,), int(_number(call, 2, TRACKED))),)
+
+
+def sketched(call: Call, types: Types) -> tuple[str, str]:
+    """What a sketch holds of the argument: doubles, integers or texts, and the expression that makes them."""
+    value, kind = guarded(call, call.arguments[0]), types.get(call.arguments[0], "double")
+    if call.function == "percentile_approx" and kind == "string":
+        kind = "double"
+    if kind in ("float", "double"):
+        return "double", f"CAST({value} AS DOUBLE)"
+    if kind in ("boolean", "tinyint", "smallint", "int", "bigint"):
+        return "bigint", f"CAST({value} AS BIGINT)"
+    if kind in ("date", "timestamp"):
+        return "bigint", f"CAST({'unix_date' if kind == 'date' else 'unix_micros'}({value}) AS BIGINT)"
+    return "string", f"CAST({value} AS STRING)"
+
+
+@cache
+def theta_size(deviation: float) -> int:
+    """The logarithm of how many hashes keep the relative standard deviation of a count below this.
+
+    >>> theta_size(0.05), theta_size(0.01)
+    (9, 14)
+    """
+    sizes = range(SMALLEST_THETA, LARGEST_THETA)
+    return next((size for size in sizes if (2**size - 1) ** -0.5 <= deviation), LARGEST_THETA)
+
+
+@cache
+def kll_size(accuracy: float) -> int:
+    """The least k that keeps the error of a rank below 1 / accuracy of the rows, with 99 % confidence.
+
+    >>> kll_size(100), kll_size(10_000)
+    (269, 30565)
+    """
+    low, high = SMALLEST_KLL, LARGEST_KLL
+    while low < high:
+        middle = (low + high) // 2
+        if kll_doubles_sketch.get_normalized_rank_error(middle, False) * accuracy <= 1:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def unserved(call: Call, types: Types) -> str | None:
+    """Why weft cannot keep the values of this call, by their type."""
+    if call.function not in HOLISTIC:
+        return None
+    kind = types.get(call.arguments[0], "")
+    ordered = call.function in ("percentile", "median", "percentile_approx")
+    unordered = ("array", "map", "struct", "variant", "string collate", "interval year", "interval month")
+    if kind.startswith(unordered) or (ordered and kind.startswith("interval")):
+        return f"weft does not keep values of type {kind} for {call.function}"
+    if call.function == "approx_top_k" and kind == "binary":
+        return "weft does not keep values of type binary for approx_top_k"
+    return None
+
+
+HOLISTIC: dict[str, Aggregate] = {
+    "count_distinct": Aggregate(_distinct, "different"),
+    "collect_set": Aggregate(_distinct, "members"),
+    "percentile": Aggregate(_percentile, "percentile", (2, 2), _fractions),
+    "median": Aggregate(_percentile, "percentile", (1, 1), lambda call: (0.5,)),
+    "mode": Aggregate(_frequencies, "mode"),
+    "approx_count_distinct": Aggregate(_approx_distinct, "different", (1, 2)),
+    "percentile_approx": Aggregate(_approx_percentile, "percentile_approx", (2, 3), _fractions),
+    "approx_top_k": Aggregate(_top_k, "top_k", (1, 3), lambda call: (_number(call, 1, TOP),)),
+}
+"""`count_distinct` is what `count(DISTINCT x)` is called."""
+
+AGGREGATES.update(HOLISTIC)

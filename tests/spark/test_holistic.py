@@ -1,0 +1,184 @@
+"""Medians, distinct counts, modes, sets and top-k: exact ones as plain Spark gives them, others within their bounds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import datasketches
+import numpy as np
+import pyarrow as pa
+import pytest
+from streams import Stream, expected, settle
+
+import weft
+from compare import assert_same_rows
+from weft.engine.combining import absorb
+from weft.spark import weave
+
+pytestmark = pytest.mark.spark
+
+ROWS = """
+SELECT timestamp_micros(1700000000000000 + id * 20000) AS ts, id % 3 AS k, id % 2 AS g,
+  CASE WHEN id % 11 = 0 THEN NULL WHEN id % 97 = 0 THEN double('NaN') WHEN id % 7 = 0 THEN -0.0D
+    ELSE round(sin(id) * 20, 0) END AS x,
+  CAST(id * 31 % 23 AS INT) AS n, nullif(concat('s', id * 17 % 13), 's5') AS s,
+  CAST(id * 7 % 90 / 4 AS DECIMAL(9,2)) AS d, date_add(DATE '2024-01-01', CAST(id * 5 % 19 AS INT)) AS t
+FROM range(3000)
+"""
+
+EXACT = (
+    "count(DISTINCT x) AS a, count(DISTINCT s) AS b, count(DISTINCT d) AS c, count(DISTINCT t) AS e",
+    "percentile(x, 0.3) AS a, percentile(n, array(0.0, 0.5, 0.99)) AS b, median(d) AS c, count(*) AS e",
+    "sort_set(s) AS a, sort_set(t) AS b, sort_set(n) AS c",
+    "median(n) * 2 + 1 AS a, count(DISTINCT n) FILTER (WHERE x > 5) AS b, sum(n) AS c, median(x) FILTER (WHERE n > 99)",
+    "approx_count_distinct(n) AS a, percentile_approx(n, 0.5) AS b, percentile_approx(t, array(0.1, 0.9)) AS c",
+)
+"""The last are approximate over so few values that they are exact. Sets have no order: `sort_set` stands for that."""
+
+WINDOWS = ("'6 seconds', '2 seconds'", "'9 seconds', '3 seconds', '1 second'", "'5 seconds'")
+
+
+def workload(keys: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for i, calls in enumerate(EXACT):
+        by = "".join(f"{key}, " for key in keys)
+        where, having = ("WHERE n > 3", "HAVING count(DISTINCT n) > 2") if i % 2 else ("", "")
+        grouped = f"GROUP BY {by}window(ts, {WINDOWS[i % 3]}) {having}"
+        found[f"q{'_'.join(keys)}{i}"] = f"SELECT {by}window.start AS w, {calls} FROM stream {where} {grouped}"
+    return found
+
+
+def counted(text: str) -> str:
+    """Spark's own estimate may be off where weft's cannot be."""
+    return text.replace("approx_count_distinct(", "count(DISTINCT ")
+
+
+def sets_in_order(table: pa.Table) -> pa.Table:
+    for place, field in enumerate(table.schema):
+        if pa.types.is_list(field.type):
+            written = [None if v is None else repr([*map(_rounded, v)]) for v in table.column(place).to_pylist()]
+            table = table.set_column(place, field.name, pa.array(written))
+    return table
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 9) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize("phantoms", ["always", "never"])
+def test_exact_ones_give_the_rows_of_plain_spark_for_every_type_window_and_filter(spark: Any, phantoms: str) -> None:
+    rows = spark.sql(ROWS).persist()
+    rows.createOrReplaceTempView("stream")
+    texts = workload(("k",)) | workload(("k", "g")) | workload(())
+    asked = {name: text.replace("sort_set", "collect_set") for name, text in texts.items()}
+    answers = weave(
+        rows, [f"CREATE VIEW {n} AS {t}" for n, t in asked.items()], event_time="ts", phantoms=phantoms
+    ).answers()
+    for name, text in texts.items():
+        plain = spark.sql(re.sub(r"sort_set\((\w)\)", r"sort_array(collect_set(\1))", counted(text)))
+        key = [i for i, column in enumerate(plain.columns) if column in ("k", "g", "w")]
+        assert_same_rows(sets_in_order(answers[name].toArrow()), sets_in_order(plain.toArrow()), key=key, text=text)
+    rows.unpersist()
+
+
+def test_modes_and_top_k_are_as_common_as_those_of_plain_spark(spark: Any) -> None:
+    rows = spark.sql(ROWS)
+    rows.createOrReplaceTempView("stream")
+    by = "FROM stream GROUP BY k, window(ts, '6 seconds', '2 seconds')"
+    calls = "mode(s) AS m, mode(n, true) AS l, approx_top_k(s, 4) AS t, approx_top_k(d) AS d"
+    text = f"SELECT k, window.start AS w, {calls} {by}"
+    (found,) = weave(rows, [text], event_time="ts").answers().values()
+    plain = {(r.k, r.w): r for r in spark.sql(text).collect()}
+    lists = f"SELECT k, window.start AS w, collect_list(s) AS s, collect_list(n) AS n, count(*) AS z {by}"
+    values = {(r.k, r.w): r for r in spark.sql(lists).collect()}
+    rows_found = found.collect()
+    assert len(rows_found) == len(plain) > 50
+    for row in rows_found:
+        spark_row, held = plain[row.k, row.w], values[row.k, row.w]
+        assert held.s.count(row.m) == held.s.count(spark_row.m)
+        assert row.l == spark_row.l, "of values as common, the least"
+        for name in ("t", "d"):
+            assert [p["count"] for p in row[name]] == [p["count"] for p in spark_row[name]]
+        for item, count in row.t:
+            assert count == (held.z - len(held.s) if item is None else held.s.count(item))
+
+
+def test_batches_a_restart_a_joining_query_and_a_question_see_the_same_values(spark: Any, tmp_path: Path) -> None:
+    by = "FROM stream GROUP BY k, window(ts, '60 seconds', '15 seconds')"
+    first = f"SELECT k, window.start AS start, count(DISTINCT v) AS d, median(v) AS m, count(*) AS n {by}"
+    approximate = f"SELECT k, window.start AS start, approx_count_distinct(v) AS d, percentile_approx(v, 0.9) AS p {by}"
+    joined = f"SELECT k, window.start AS start, percentile(v, 0.9) AS p {by}"
+    stream = Stream(spark, tmp_path)
+    stream.write(4)
+    queries = f"CREATE VIEW first AS {first}; CREATE VIEW approximate AS {approximate}"
+    run = stream.start(queries)
+    settle(run)
+    run.stop()
+    run = stream.start(queries)
+    stream.write(3)
+    settle(run)
+    run.add(f"CREATE VIEW joined AS {joined}", since="state")
+    stream.write(3)
+    settle(run)
+    run.drain()
+    run.stop()
+    for name, text in (("first", first), ("approximate", approximate)):
+        assert_same_rows(stream.answers(name), expected(stream, counted(text)), key=[0, 1], text=text)
+    rows = stream.answers("joined")
+    since = rows.column("start").cast(pa.int64()).to_numpy().min()
+    assert rows.num_rows > 10
+    assert_same_rows(rows, expected(stream, joined, since=int(since)), key=[0, 1], text=joined)
+
+
+def test_approximate_ones_keep_their_bounds_in_99_of_100_windows(spark: Any) -> None:
+    rows = spark.range(120_000).selectExpr(
+        "timestamp_micros(1700000000000000 + id * 1000) AS ts", "id % 5 AS k",
+        "pmod(xxhash64(id), 4000) AS n", "exp(pmod(xxhash64(id, 1), 1000) / 100D) AS x",
+    )  # fmt: skip
+    by = "FROM stream GROUP BY k, window(ts, '20 seconds', '4 seconds')"
+    sketches = f"""SELECT k, window.start AS w, approx_count_distinct(n) AS d, percentile_approx(x, 0.5, 50) AS p,
+        percentile_approx(n, array(0.1, 0.99), 50) AS q, approx_top_k(n % 1000, 3, 200) AS t {by}"""
+    (found,) = weave(rows, [sketches], event_time="ts").answers().values()
+    rows.createOrReplaceTempView("stream")
+    whole = f"SELECT k, window.start AS w, collect_list(n) AS n, collect_list(x) AS x {by}"
+    values = {(r.k, r.w): (np.sort(r.n), np.sort(r.x)) for r in spark.sql(whole).collect()}
+    kept = {"d": [], "p": [], "q": []}
+    for r in found.collect():
+        n, x = values[r.k, r.w]
+        different = len(np.unique(n))
+        kept["d"].append(abs(r.d - different) <= 2.576 * 0.05 * different)
+        kept["p"].append(_rank_error(x, r.p, 0.5) <= 1 / 50)
+        kept["q"] += [_rank_error(n, q, p) <= 1 / 50 for q, p in zip(r.q, (0.1, 0.99), strict=True)]
+        counts = dict(zip(*np.unique(n % 1000, return_counts=True), strict=True))
+        for item, count in r.t:
+            assert abs(count - counts[item]) <= len(n) / 200, "each slice may be off by its rows over the items kept"
+    for name, held in kept.items():
+        assert len(held) > 100
+        assert np.mean(held) >= 0.99, name
+
+
+@pytest.mark.parametrize("size", [1, 2, 300, 20_000])
+def test_sketches_that_spark_writes_are_read_as_the_library_reads_them(spark: Any, size: int) -> None:
+    calls = "theta_sketch_agg(id, 9) AS t", "kll_sketch_agg_bigint(id, 100) AS k"
+    row = spark.range(size).selectExpr(*calls).first()
+    theta = datasketches.compact_theta_sketch.deserialize(bytes(row.t))
+    hashes, _, limits = absorb("theta", (pa.array([bytes(row.t)]),))
+    assert sorted(hashes.to_pylist()[0]) == sorted(theta)
+    assert limits.to_pylist() == [theta.theta64]
+    values, weights = absorb("kll_bigint", (pa.array([bytes(row.k)]),))
+    assert sum(weights.to_pylist()[0]) == size
+    assert set(values.to_pylist()[0]) <= set(range(size))
+
+
+def _rank_error(values: Any, found: float, fraction: float) -> float:
+    """How far the value's place in the order is from the fraction that was asked for, as a share of all."""
+    low, high = np.searchsorted(values, found, "left"), np.searchsorted(values, found, "right")
+    return max(0.0, low / len(values) - fraction, fraction - high / len(values))
+
+
+def test_values_of_nested_types_are_refused_with_a_way_out(spark: Any) -> None:
+    text = "SELECT count(DISTINCT struct(k, n)) AS v FROM stream GROUP BY window(ts, '1 minute')"
+    with pytest.raises(weft.WeftError, match="does not keep values of type struct"):
+        weave(spark.sql(ROWS), [text], event_time="ts")
