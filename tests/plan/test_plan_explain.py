@@ -17,7 +17,9 @@ from weft.model import ACQ, Call, Window
 from weft.optimizer import STRATEGIES, TECHNIQUES
 from weft.optimizer import optimize as optimize_by
 from weft.plan import explain, query_cost, query_costs, to_html, to_json
+from weft.plan.synopses import warn_of_synopses
 from weft.plan.text import between, saving
+from weft.sql import parse
 
 optimize = partial(optimize_by, technique="panes")
 """The papers' technique, which their numbers are for."""
@@ -238,3 +240,16 @@ def test_in_a_notebook_a_plan_is_its_picture_and_leaves_the_notebook_s_looks_alo
     selectors = [selector.strip() for rule in rules if rule.strip() for selector in rule.split(",")]
     assert selectors
     assert all(selector.startswith(".weft-plan") for selector in selectors)
+
+
+def test_values_that_are_kept_are_told_with_the_sketch_that_would_fit() -> None:
+    texts = ["SELECT count(DISTINCT u) AS a FROM s GROUP BY window(ts, '1 hour', '1 minute')",
+             "SELECT approx_count_distinct(u) AS a FROM s GROUP BY window(ts, '1 hour', '1 minute')"]  # fmt: skip
+    plan = optimize(parse(";".join(texts)), rate=1000)
+    exact, sketch = (line for line in explain(plan).splitlines() if line.startswith("  values of"))
+    assert exact.startswith("  values of count(DISTINCT u)  tree 1  at most 54.9 MiB for 1 h   2,000 moves/s")
+    assert "and 15.0 KiB a group and slice" in sketch
+    assert warn_of_synopses(plan, 2**30) == []
+    warning, way_out = warn_of_synopses(plan, 2**20)
+    assert "109.9 MiB, above the limit of 1.0 MiB" in warning
+    assert way_out.endswith("use approx_count_distinct(u)")

@@ -11,6 +11,7 @@ from weft.model import ACQ
 from weft.plan import text
 from weft.plan.page import to_html
 from weft.plan.shares import pass_cost, query_cost, query_costs
+from weft.plan.synopses import explain_synopses
 from weft.plan.values import Feed, Guarantee, Plan, Tree
 
 __all__ = ["explain", "query_cost", "query_costs", "to_html", "to_json"]
@@ -48,7 +49,7 @@ def explain(plan: Plan, limit: int | None = None) -> str:
     if plan.seconds is not None:
         lines.append(f"  on this machine  {plan.seconds:.3g} s of work for each second of stream{_chosen(plan)}")
     lines += [f"  {word}  {sentence}" for word, sentence in text.guarantee(plan)]
-    return "\n".join(lines)
+    return "\n".join([*lines, *explain_synopses(plan)])
 
 
 def _chosen(plan: Plan) -> str:

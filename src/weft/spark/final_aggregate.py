@@ -69,6 +69,7 @@ class BucketTask:
             "late": dict(step.late),
             "matched": dict(step.matched),
             "trees": {number: [kept.slice_count(), len(kept)] for number, kept in step.state.trees.items()},
+            "synopses": step.synopses,
             "seconds": clock.laps,
             "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }

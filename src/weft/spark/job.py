@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from weft.optimizer.serving import Latency, known_latency
 from weft.plan import Plan, explain, to_fragment, to_html, to_json
+from weft.plan.synopses import warn_of_synopses
 from weft.spark.bad import BadRows, make_bad_sink
 from weft.spark.bind import Binding
 from weft.spark.blame import QueriesFailed, blame
@@ -48,6 +49,7 @@ def weave(
     buckets: int | None = None,
     tolerance: float | None = DEFAULT_TOLERANCE,
     phantoms: str = "auto",
+    synopsis_limit: int | None = None,
 ) -> Job:
     """Weave queries over one stream, or one bounded table, into one job.
 
@@ -61,7 +63,9 @@ def weave(
     `weft calibrate` measured on this machine. When queries have come and gone and the mended plan costs more than
     `tolerance` above what the curve of former plans lets expect, all are planned anew beside the job; None: never.
     Groupings are rolled up from finer ones where that is cheaper by the groups counted on the first rows; with
-    `phantoms="never"` each is made from rows, with "always" all are rolled up from one.
+    `phantoms="never"` each is made from rows, with "always" all are rolled up from one. A job whose
+    exact percentiles, distinct counts and the like would keep more than `synopsis_limit` bytes of values stops before
+    that batch is committed; `explain` warns.
     """
     use_this_python(stream.sparkSession)
     times = Times.of(watermark, late, lateness, retain, max_skew, idle_timeout)
@@ -69,7 +73,7 @@ def weave(
         raise NotServed(f"late={late!r} is for streams: in a bounded table no row comes late")
     weaver = Weaver(
         stream, event_time, strategy, technique, rate, known_latency(latency), cost, tolerance, times,
-        phantoms=Phantoms(known_phantoming(phantoms)),
+        phantoms=Phantoms(known_phantoming(phantoms)), synopsis_limit=synopsis_limit,
     )  # fmt: skip
     plan, binding = weaver.weave(read_queries(queries, event_time))
     cores = stream.sparkSession.sparkContext.defaultParallelism
@@ -95,7 +99,8 @@ class Job:
         shown = show[format](self.plan)
         if format == "text":
             split = _split(self.binding) if len(self.binding.feeds) > len(self.plan.feeds) else []
-            return "\n".join([shown, *split, *self.binding.phantoms.explain()])
+            values = warn_of_synopses(self.plan, self.weaver.synopsis_limit)
+            return "\n".join([shown, *split, *self.binding.phantoms.explain(), *values])
         return shown
 
     def _repr_html_(self) -> str:
@@ -118,7 +123,8 @@ class Job:
             raise NotServed("this stream has no end; use job.start(sink=..., checkpoint=...)")
         target = make_sink(sink)
         target.open(self.binding.layout)
-        pipeline = Pipeline(self.binding, self.buckets, self.weaver.times, target)
+        limit = self.weaver.synopsis_limit
+        pipeline = Pipeline(self.binding, self.buckets, self.weaver.times, target, synopsis_limit=limit)
         try:
             return pipeline.run_bounded(self.stream)[1]
         except Exception as error:

@@ -28,6 +28,10 @@ from weft.spark.tap import Tap, tapped
 from weft.spark.times import Times
 
 
+class TooManyValues(WeftError):
+    """Exact aggregates that would keep more values than the job may."""
+
+
 class Drained(WeftError):
     """Rows came after the end of the stream was declared."""
 
@@ -60,6 +64,8 @@ class BatchMetrics:
     worker_memory: int
     trees: Mapping[int, TreeState]
     """By tree; trees of former plans are there until no open window needs them."""
+    synopsis_bytes: int = 0
+    """What partials of no fixed size held when windows were answered: values, or samples of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class Pipeline:
     late_sink: LateRows | None = None
     tap: Tap | None = None
     bad_sink: BadRows | None = None
+    synopsis_limit: int | None = None
 
     def run_batch(self, rows: DataFrame, batch: int, before: Record | None) -> tuple[Record, BatchMetrics]:
         """rows      (columns...)
@@ -173,6 +180,12 @@ class Pipeline:
         answers = _payloads(reports)
         if isinstance(self.sink, DriverSink):
             self.sink.take(batch, answers)
+        synopses = sum(r["synopses"] for r in buckets.values())
+        if self.synopsis_limit is not None and synopses > self.synopsis_limit:
+            raise TooManyValues(
+                f"the values that exact aggregates keep take {synopses:,} bytes, above synopsis_limit="
+                f"{self.synopsis_limit:,}; weave with a higher one, or use the approximate forms that explain() names"
+            )
         record = Record(
             batch=batch,
             watermark=watermark,
@@ -199,7 +212,13 @@ class Pipeline:
                 laps[f"bucket {name}"] = max(laps[f"bucket {name}"], seconds)
         memory = sum(r["memory"] for r in buckets.values())
         trees = _trees(r["trees"] for r in buckets.values())
-        return record, {"phases": dict(laps), "worker_memory": memory, "record_bytes": record_bytes, "trees": trees}
+        return record, {
+            "phases": dict(laps),
+            "worker_memory": memory,
+            "record_bytes": record_bytes,
+            "synopsis_bytes": synopses,
+            "trees": trees,
+        }
 
 
 def _payloads(reports: Iterable[Any]) -> dict[str, pa.Table]:

@@ -82,7 +82,8 @@ class Run:
         self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store, sink.open, buckets)
         following = 0 if self._record is None else self._record.batch + 1
         binding = self._live.take_up(following, self._record)
-        self._pipeline = Pipeline(binding, buckets, times, sink, self.checkpoint, late_sink, tap, bad_sink)
+        limit = job.weaver.synopsis_limit
+        self._pipeline = Pipeline(binding, buckets, times, sink, self.checkpoint, late_sink, tap, bad_sink, limit)
         self._seen: deque[tuple[int, int | None]] = deque(maxlen=OBSERVED)
         self._binding = binding  # that the state of the record goes by
         self._history: deque[BatchMetrics] = deque(maxlen=1000)

@@ -44,6 +44,8 @@ class Weaver:
     times: Times = field(default_factory=Times)
     known: Known = field(default_factory=Known, compare=False, repr=False)
     phantoms: Phantoms = field(default_factory=Phantoms, compare=False, repr=False)
+    synopsis_limit: int | None = None
+    """Bytes of values that all buckets may keep together; None: as many as come."""
 
     @property
     def deviation(self) -> Fraction | None:
