@@ -24,6 +24,8 @@ QUIET = Path(__file__).parent / "log4j2.properties"
 BATCH_SETTINGS: Mapping[str, str] = {
     # A batch's stages are known: re-planning between them would only add jobs.
     "spark.sql.adaptive.enabled": "false",
+    # The JVM compiles no longer methods: hundreds of filters in one would be interpreted. Spark makes shorter ones.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
     # Partials are cached for a moment: packing them would take longer than moving them.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
     # A partial's trip to Python is paid a batch of rows, not a row.
