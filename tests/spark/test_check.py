@@ -17,7 +17,7 @@ from weft.engine import FeedLayout, Grouping, Layout, TreeLayout
 from weft.model import Edges, Window
 from weft.spark.check import NoCheckpoint, Report, check_checkpoint
 from weft.spark.checkpoint import Checkpoint, Record
-from weft.spark.plans import Change, plan_record, write_plan
+from weft.spark.plans import Change, newest_plan, plan_names, plan_notes, plan_record, write_plan
 from weft.spark.run import CHECKPOINT_VERSION
 from weft.spark.store import Store
 
@@ -179,3 +179,19 @@ def test_another_format_and_no_checkpoint_at_all(folder: Path, tmp_path: Path) -
         look(tmp_path / "empty")
     for missing in (tmp_path / "empty", tmp_path / "nowhere"):
         assert CliRunner().invoke(app, ["check", str(missing)]).exit_code == 2
+
+
+def test_of_a_plan_that_another_followed_only_what_is_told_stays(folder: Path) -> None:
+    store = Store(str(folder))
+    (name,) = plan_names(store)
+    told, size = plan_notes(store), store.size(f"plans/{name}")
+    changes = (Change("dropped q1", 1.5, 1.0, 1, 1),)
+    write_plan(store, plan_record(7, layout(), texts={"q2": "SELECT 2"}, groupings=(("k",),), changes=changes))
+    assert plan_notes(store)[:-1] == told
+    assert (store.size(f"plans/{name}") or 0) < (size or 0)
+    newest = newest_plan(store)
+    assert newest is not None
+    assert newest.texts == {"q2": "SELECT 2"}
+    write_plan(store, newest)  # the batch is repeated: its record is written again, and stays whole
+    assert newest_plan(store) == newest
+    assert look(folder).sound

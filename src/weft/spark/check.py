@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from weft.engine import FOREVER
 from weft.model import WeftError
 from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record, Segment
-from weft.spark.plans import PlanRecord, plan_names, read_plan
+from weft.spark.plans import PlanNote, PlanRecord, plan_names, read_note, read_plan
 from weft.spark.store import Store, StoreError
 
 RESTORE = "bring the file back from a copy of the folder, or start with an empty checkpoint folder"
@@ -46,7 +46,9 @@ class Report:
     uri: str
     job: Mapping[str, Any] = field(default_factory=dict)
     record: Record | None = None
-    plans: list[PlanRecord] = field(default_factory=list)
+    plan: PlanRecord | None = None
+    plans: list[PlanNote] = field(default_factory=list)
+    """The plan and those before it, oldest first."""
     segments: int = 0
     tree_bytes: Counter[int] = field(default_factory=Counter)
     spark: dict[str, int | None] = field(default_factory=dict)
@@ -167,14 +169,17 @@ def _segment_problem(store: Store, segment: Segment) -> str | None:
 
 
 def _check_plans(store: Store, report: Report) -> None:
-    for name in plan_names(store):
-        plan = _attempt(report, f"plans/{name}", lambda name=name: read_plan(store, name))  # type: ignore[misc]
-        if plan is not None:
-            report.plans.append(plan)
-    if not plan_names(store) and report.record is not None:
+    names = plan_names(store)
+    for name in names:
+        note = _attempt(report, f"plans/{name}", lambda name=name: read_note(store, name))  # type: ignore[misc]
+        if note is not None:
+            report.plans.append(note)
+            if name == names[-1]:
+                report.plan = _attempt(report, f"plans/{name}", lambda name=name: read_plan(store, name))  # type: ignore[misc]
+    if not names and report.record is not None:
         report.problems.append(Problem("plans", "holds no plan, so nobody knows what the state is of"))
     if report.plans and report.record is not None:
-        known = {t.number for p in report.plans for t in (*p.standing.current, *p.standing.older)}
+        known = {tree for plan in report.plans for tree in plan.trees}
         unknown = sorted(report.tree_bytes.keys() - known)
         if unknown:
             report.problems.append(Problem("plans", f"name no tree {unknown[0]}, which there is state of"))
@@ -221,7 +226,7 @@ def _log_entry(store: Store, name: str) -> None:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    record, plan = report.record, report.plans[-1] if report.plans else None
+    record, plan = report.record, report.plan
     mark = None if record is None else record.watermark
     return {
         "checkpoint": report.uri,
@@ -240,7 +245,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "state_bytes": sum(report.tree_bytes.values()),
         "state_bytes_by_tree": {str(tree): size for tree, size in sorted(report.tree_bytes.items())},
         "plans": [
-            {"batch": p.batch, "queries": len(p.texts), "reasons": [c.reason for c in p.changes]} for p in report.plans
+            {"batch": p.batch, "queries": p.queries, "reasons": [c.reason for c in p.changes]} for p in report.plans
         ],
         "spark": report.spark,
         "problems": [{"file": p.file, "what": p.what, "way_out": p.way_out} for p in report.problems],

@@ -20,7 +20,7 @@ from weft.optimizer.incremental import Curve, deviates, excess
 from weft.plan import Plan
 from weft.spark.bind import Binding
 from weft.spark.checkpoint import Record
-from weft.spark.plans import Change, PlanRecord, all_plans, newest_plan, plan_record, write_plan
+from weft.spark.plans import Change, PlanRecord, newest_plan, plan_notes, plan_record, write_plan
 from weft.spark.replay import Held, Replayed, Replays
 from weft.spark.store import Store
 from weft.spark.weaver import Weaver
@@ -407,11 +407,11 @@ class Live:
 
     def changes(self) -> list[dict[str, Any]]:
         with self._lock:
-            records = all_plans(self._store)
+            notes = plan_notes(self._store)
         return [
-            {"batch": record.batch, **asdict(change), "older_trees": len(record.standing.older)}
-            for record in records
-            for change in record.changes
+            {"batch": note.batch, **asdict(change), "older_trees": note.older_trees}
+            for note in notes
+            for change in note.changes
         ]
 
     def until(self, name: str) -> int | None:

@@ -2,7 +2,8 @@
 
     plans/00000007.json   the plan from batch 7 on: its queries, its trees, and what each query reads of former trees
 
-A restart reads the newest, and goes on from it with the queries that it is given: the same ones, or others.
+A restart reads the newest, and goes on from it with the queries that it is given: the same ones, or others. Of those
+before it only what is told of them stays.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from weft.spark.replay import Held
 from weft.spark.store import Store
 
 PLANS_KEPT = 1000
-"""Records of plans that stay to be read; only the newest is needed."""
+"""Plans that stay to be told of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,21 @@ class PlanRecord:
         return self.changes[-1].cost_after if self.changes else None
 
 
+@dataclass(frozen=True, slots=True)
+class PlanNote:
+    """What is told of a plan."""
+
+    batch: int
+    changes: tuple[Change, ...]
+    queries: int
+    trees: tuple[int, ...]
+    """Numbers of the trees that there was state of, those of former plans too."""
+    older_trees: int
+    """How many of them were of former plans."""
+
+
 def write_plan(store: Store, record: PlanRecord) -> None:
+    before = [name for name in plan_names(store) if f"plans/{name}" != _name(record.batch)]
     store.write_json(
         _name(record.batch),
         {
@@ -87,7 +102,9 @@ def write_plan(store: Store, record: PlanRecord) -> None:
             "older": [_tree_json(t) for t in record.standing.older],
         },
     )
-    for name in plan_names(store)[:-PLANS_KEPT]:
+    for name in before[-1:]:  # after the new one: a restart that finds no other still has it whole
+        store.write_json(f"plans/{name}", asdict(read_note(store, name)))
+    for name in before[:-PLANS_KEPT]:
         store.delete(f"plans/{name}")
 
 
@@ -100,8 +117,16 @@ def newest_plan(store: Store) -> PlanRecord | None:
     return read_plan(store, names[-1]) if names else None
 
 
-def all_plans(store: Store) -> list[PlanRecord]:
-    return [read_plan(store, name) for name in plan_names(store)]
+def plan_notes(store: Store) -> list[PlanNote]:
+    return [read_note(store, name) for name in plan_names(store)]
+
+
+def read_note(store: Store, name: str) -> PlanNote:
+    found = store.read_json(f"plans/{name}")
+    if "current" not in found:
+        return PlanNote(**{**found, "trees": tuple(found["trees"]), "changes": _changes_from(found)})
+    trees = tuple(tree["number"] for part in ("current", "older") for tree in found[part])
+    return PlanNote(found["batch"], _changes_from(found), len(found["texts"]), trees, len(found["older"]))
 
 
 def read_plan(store: Store, name: str) -> PlanRecord:
