@@ -52,6 +52,7 @@ def test_every_query_tree_and_phase_has_its_samples(
         of_tree = {key[0]: value for key, value in samples.items() if key[1:] == (str(tree["tree"]),)}
         assert of_tree.keys() == {"weft_tree_slices", "weft_tree_partials", "weft_tree_state_bytes"}
         assert of_tree["weft_tree_partials"] >= of_tree["weft_tree_slices"]
+    assert samples["weft_bad_rows_total",] == samples["weft_failed_queries",] == 0
     assert samples["weft_batch_phase_seconds_total", "native"] > 0
     assert samples["weft_batch_phase_seconds_total", "bucket_advance"] > 0
     assert samples["weft_watermark_timestamp_seconds",] == served.run.watermark / 1e6

@@ -122,6 +122,11 @@ def test_batches_a_restart_a_joining_query_and_a_question_see_the_same_values(sp
     run.add(f"CREATE VIEW joined AS {joined}", since="state")
     stream.write(3)
     settle(run)
+    question = first.replace("'60 seconds'", "'30 seconds'")
+    asked = run.ask(question)
+    starts = asked.column("start").cast(pa.int64()).to_numpy()
+    seen = expected(stream, question, since=int(starts.min()), until=int(starts.max()) + 30_000_000)
+    assert_same_rows(asked, seen, key=[0, 1], text=question)
     run.drain()
     run.stop()
     for name, text in (("first", first), ("approximate", approximate)):

@@ -82,6 +82,13 @@ def families(service: Service) -> list[Family]:
             [({"phase": phase.replace(" ", "_")}, s) for phase, s in sorted(metrics["seconds_by_phase"].items())],
         ),
         Family("weft_rows_total", "counter", "Rows read since the job began.", one(metrics["rows"])),
+        Family("weft_bad_rows_total", "counter", "Rows that could not be read, set aside.", one(metrics["bad"])),
+        Family(
+            "weft_failed_queries",
+            "gauge",
+            "Queries that left because they could not be answered.",
+            one(len(metrics["failed"])),
+        ),
         Family(
             "weft_watermark_timestamp_seconds",
             "gauge",

@@ -148,6 +148,7 @@ class Status(BaseModel):
     answers: int
     answers_per_second: float
     late: int
+    bad: int = Field(description="Rows that could not be read and were set aside.")
     late_by_query: dict[str, int]
     answers_by_query: dict[str, int]
     matched_by_query: dict[str, int]
