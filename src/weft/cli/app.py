@@ -19,6 +19,7 @@ from weft.cli.plan import plan
 from weft.cli.remote import add, ask, drop, list_queries
 from weft.cli.run import run
 from weft.cli.serve import serve
+from weft.cli.simulate import simulate
 from weft.model import WeftError
 
 BENCH = "bench"
@@ -90,6 +91,7 @@ app.command("list")(list_queries)
 app.command()(ask)
 app.command()(demo)
 app.command()(calibrate)
+app.command()(simulate)
 app.command()(check)
 app.command()(doctor)
 app.command("import")(import_queries)

@@ -1,0 +1,124 @@
+"""`weft simulate`: a cluster on paper, for workloads that no machine at hand could run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from weft.cli.plan import parse_rate
+from weft.cli.queries import Strategy, read_queries
+from weft.model import WeftError, Workload
+from weft.optimizer import optimize
+from weft.optimizer.estimate import Stream
+from weft.optimizer.generate import Shape
+from weft.optimizer.generate import generate as draw
+from weft.optimizer.sizing import Cluster, Keys, Load, least_nodes
+from weft.optimizer.sizing import simulate as simulate_load
+from weft.optimizer.weights import load_weights, weights_file
+
+
+class NotCalibrated(WeftError):
+    """Nobody has measured what a node takes."""
+
+
+def simulate(
+    nodes: Annotated[int, typer.Option(metavar="N", help="Machines like the one that was calibrated.")] = 10,
+    queries: Annotated[int, typer.Option(metavar="N", help="Queries, drawn as the papers draw them.")] = 1_000,
+    file: Annotated[Path | None, typer.Option(metavar="F", help="A file of queries, instead of drawn ones.")] = None,
+    rate: Annotated[
+        Fraction, typer.Option(parser=parse_rate, metavar="NUMBER", help="Rows a second that the stream brings.")
+    ] = Fraction(1_000_000),
+    keys: Annotated[int, typer.Option(metavar="N", help="Different groups.")] = 10_000,
+    skew: Annotated[float, typer.Option(metavar="Z", help="Of Zipf: the k-th group has rows like 1 / k^Z.")] = 1.2,
+    batch: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds of stream in a batch.")] = 10.0,
+    buckets: Annotated[int, typer.Option(metavar="N", help="Buckets of a node.")] = 4,
+    slow: Annotated[float, typer.Option(metavar="SHARE", help="The odds that a node is slow in a batch.")] = 0.01,
+    slowness: Annotated[float, typer.Option(metavar="TIMES", help="How much longer a slow node takes.")] = 3.0,
+    busy: Annotated[
+        float, typer.Option(metavar="SHARE", help="How busy the busiest node may be where nodes are counted.")
+    ] = 0.7,
+    maximum_slide: Annotated[int, typer.Option(metavar="SECONDS", help="The longest slide drawn.")] = 3600,
+    strategy: Strategy = "weave_share",
+    weights: Annotated[
+        Path | None, typer.Option(metavar="F", help="What `weft calibrate --file F` wrote; else this user's.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of queries, hashing and slow nodes.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Plan queries and say how busy each node of a cluster would be: with skewed keys, slow nodes, and one lost."""
+    measured = load_weights(weights)
+    if measured is None:
+        raise NotCalibrated(f"{weights or weights_file()} is not there; run `weft calibrate` first, about two minutes")
+    cluster, groups, stream = Cluster(nodes, buckets, slow, slowness), Keys(keys, skew), Stream(batch_seconds=batch)
+    with Console(stderr=True).status("drawing and planning queries"):
+        workload = _workload(file, queries, maximum_slide, rate, seed)
+        plan = optimize(workload, rate=rate, strategy=strategy)
+    load = simulate_load(plan, measured, cluster, groups, stream, seed=seed)
+    needed = least_nodes(plan, measured, cluster, groups, stream, busy)
+    found = _told(load, nodes, needed, busy)
+    if as_json:
+        print(json.dumps(found, indent=2))
+        return
+    _show(found, load)
+
+
+def _workload(file: Path | None, queries: int, maximum_slide: int, rate: Fraction, seed: int) -> Workload:
+    if file is not None:
+        return read_queries(file, "ts")
+    return draw(replace(Shape(), number=queries, maximum_slide=maximum_slide, rate=rate, seed=seed))
+
+
+def _told(load: Load, nodes: int, needed: int | None, busy: float) -> dict[str, Any]:
+    quantiles = np.quantile(load.batch_seconds, (0.5, 0.99))
+    return {
+        "nodes": nodes,
+        "queries": load.queries,
+        "trees": load.trees,
+        "groups_in_a_slice": load.present,
+        "seconds_a_second": asdict(load.estimate),
+        "node_busy_mean": float(load.hashed.mean()),
+        "node_busy_most": load.busiest,
+        "imbalance_hashed": load.imbalance,
+        "imbalance_placed": float(load.placed.max() / load.placed.mean()),
+        "batch_median": float(quantiles[0]),
+        "batch_99th": float(quantiles[1]),
+        "falls_behind": bool(quantiles[0] > 1),
+        "recovery_seconds": load.recovery_seconds,
+        "catch_up_seconds": load.catch_up_seconds,
+        "nodes_needed": needed,
+        "busy_allowed": busy,
+    }
+
+
+def _show(found: dict[str, Any], load: Load) -> None:
+    table = Table("", "", show_header=False)
+    rows = {
+        "queries in trees": f"{found['queries']:,} in {found['trees']:,}",
+        "groups with rows in a slice": f"{found['groups_in_a_slice']:,.0f}",
+        "work": f"{load.estimate.seconds:,.2f} seconds of a node for each second of stream",
+        "busiest node": f"{found['node_busy_most']:.1%}, {found['imbalance_hashed']:.2f} times the mean; "
+        f"{found['imbalance_placed']:.2f} were buckets placed by what they cost",
+        "a batch takes": f"{found['batch_median']:.1%} of its time, {found['batch_99th']:.1%} in one of a hundred",
+        "a node lost": f"its state is read again in {found['recovery_seconds']:,.1f} s; {_caught_up(found)}",
+        f"nodes, {found['busy_allowed']:.0%} busy at most": "no number is enough: one group or the driver has too much"
+        if found["nodes_needed"] is None
+        else f"{found['nodes_needed']:,}",
+    }
+    for name, value in rows.items():
+        table.add_row(name, value)
+    Console().print(table)
+    if found["falls_behind"]:
+        Console().print(f"[bold]{found['nodes']:,} nodes fall behind the stream.[/bold]")
+
+
+def _caught_up(found: dict[str, Any]) -> str:
+    seconds = found["catch_up_seconds"]
+    return "the others never catch up" if seconds is None else f"the others catch up in {seconds:,.1f} s"

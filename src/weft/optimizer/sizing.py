@@ -1,0 +1,212 @@
+"""A cluster on paper: what a plan asks of each node, when keys are skewed, nodes are slow, and one is lost.
+
+As weft runs on Spark: rows are aggregated wherever there is room, so that work divides; partials go to the bucket of
+their group, and a bucket stays where its state is. A node is a machine like the one that was calibrated.
+
+    native   rows * passes * row                            / nodes
+    final    partials, kept partials, operations, answers   * the node's share of the groups that have rows
+    driver   batch + query * queries                        a batch, whatever the nodes
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.model import WeftError
+from weft.optimizer.estimate import Estimate, Stream, estimate
+from weft.optimizer.weights import Weights
+from weft.plan.values import Plan
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+
+MICROS = 1_000_000
+
+
+class BadCluster(WeftError):
+    """Nodes, keys or odds that there cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Nodes, and what happens to them."""
+
+    nodes: int = 1
+    buckets: int = 4
+    """Of a node: the more, the more evenly hashing divides the groups."""
+    slow: float = 0.01
+    """The odds that a node is slow in a batch."""
+    slowness: float = 3.0
+    """How many times longer a slow node takes."""
+
+    def __post_init__(self) -> None:
+        for name in ("nodes", "buckets"):
+            if getattr(self, name) < 1:
+                raise BadCluster(f"a cluster has at least one of its {name}, got {getattr(self, name)}")
+        if not 0 <= self.slow <= 1 or self.slowness < 1:
+            raise BadCluster(
+                f"a node is slow with odds between 0 and 1, and then not faster; got {self.slow} and {self.slowness}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Groups, the k-th most frequent with a share of rows like 1 / k^skew."""
+
+    number: int = 1
+    skew: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.number < 1 or self.skew < 0:
+            raise BadCluster(f"there is a group at least, and no skew below 0; got {self.number} and {self.skew}")
+
+    def present(self, rows_a_slice: float) -> Floats:
+        """The odds that each has a row in a slice, when rows come at any time."""
+        weights = np.arange(1, self.number + 1, dtype=np.float64) ** -self.skew
+        found: Floats = -np.expm1(-rows_a_slice * weights / weights.sum())
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a cluster has to do, in seconds of a node for each second of stream."""
+
+    estimate: Estimate
+    queries: int
+    trees: int
+    present: float
+    """Groups that have a row in a slice, in the mean."""
+    hashed: Floats
+    """Of each node, its buckets as they come."""
+    placed: Floats
+    """The same with each bucket put on the node that has least to do, the dearest first."""
+    batch_seconds: Floats
+    """Of batches with slow nodes among the others, over the stream's seconds in a batch: above 1 it falls behind."""
+    recovery_seconds: float
+    """Until the state of a lost node is read again by the others."""
+    catch_up_seconds: float | None
+    """Until they have caught up with the stream; None: without it they never do."""
+
+    @property
+    def busiest(self) -> float:
+        return float(self.hashed.max())
+
+    @property
+    def imbalance(self) -> float:
+        """The busiest node over the mean."""
+        return float(self.hashed.max() / self.hashed.mean())
+
+
+def simulate(
+    plan: Plan, weights: Weights, cluster: Cluster, keys: Keys, stream: Stream, batches: int = 1000, seed: int = 1
+) -> Load:
+    """`stream.groups` is found from the keys: how many have a row in a slice."""
+    random = np.random.default_rng(seed)
+    present = keys.present(_rows_a_slice(plan, stream))
+    stream = Stream(max(1.0, float(present.sum())), stream.selectivity, stream.width, stream.batch_seconds)
+    took = estimate(plan, weights, stream)
+    places = random.integers(0, cluster.nodes * cluster.buckets, keys.number)
+    shares = np.bincount(places, weights=present, minlength=cluster.nodes * cluster.buckets) / present.sum()
+    homes = np.arange(len(shares)) % cluster.nodes
+    native = took.rows / cluster.nodes
+    hashed, placed = (
+        _by_node(shares, at, cluster.nodes) * _final(took) + native
+        for at in (homes, to_lowest(shares, np.zeros(cluster.nodes)))
+    )
+    slow = np.where(random.random((batches, cluster.nodes)) < cluster.slow, cluster.slowness, 1.0)
+    # Rows go to whoever is free; a bucket waits for its node.
+    of_rows = took.rows / (1 / slow).sum(axis=1)
+    of_buckets = ((hashed - native) * slow).max(axis=1)
+    recovery, catching = _lost(plan, weights, stream, shares, homes, cluster, took)
+    return Load(
+        took,
+        len(plan.workload),
+        len(plan.trees),
+        float(present.sum()),
+        hashed,
+        placed,
+        took.batches + of_rows + of_buckets,
+        recovery,
+        catching,
+    )
+
+
+def to_lowest(shares: Floats, loads: Floats) -> Longs:
+    """The node of each bucket, where nodes have these loads already: the dearest first, each to whoever has least."""
+    heap = [(float(load), node) for node, load in enumerate(loads)]
+    heapq.heapify(heap)
+    homes = np.empty(len(shares), np.int64)
+    for bucket in np.argsort(-shares, kind="stable"):
+        load, node = heap[0]
+        homes[bucket] = node
+        heapq.heapreplace(heap, (load + float(shares[bucket]), node))
+    return homes
+
+
+def least_nodes(
+    plan: Plan, weights: Weights, cluster: Cluster, keys: Keys, stream: Stream, busy: float, most: int = 1 << 20
+) -> int | None:
+    """The fewest nodes of which none is busier than `busy`; None: more of them do not help.
+
+    A cluster of twice the nodes has buckets of half the groups, but a group has one bucket.
+    """
+
+    def fits(nodes: int) -> bool:
+        sized = Cluster(nodes, cluster.buckets, 0.0, cluster.slowness)
+        load = simulate(plan, weights, sized, keys, stream, batches=1)
+        return load.estimate.batches + load.busiest <= busy
+
+    above = 1
+    while not fits(above):
+        above *= 2
+        if above > most:
+            return None
+    below = above // 2
+    while above - below > 1:
+        middle = (above + below) // 2
+        below, above = (below, middle) if fits(middle) else (middle, above)
+    return above
+
+
+def _rows_a_slice(plan: Plan, stream: Stream) -> float:
+    rates = [float(feed.edge_rate) for feed in plan.feeds]
+    return float(plan.rate) * stream.selectivity * len(rates) / sum(rates) if sum(rates) else 0.0
+
+
+def _by_node(shares: Floats, homes: Longs, nodes: int) -> Floats:
+    return np.bincount(homes, weights=shares, minlength=nodes).astype(np.float64)
+
+
+def _final(took: Estimate) -> float:
+    """What a bucket does, all buckets together."""
+    return took.partials + took.kept + took.operations + took.answers
+
+
+def _lost(
+    plan: Plan,
+    weights: Weights,
+    stream: Stream,
+    shares: Floats,
+    homes: Longs,
+    cluster: Cluster,
+    took: Estimate,
+) -> tuple[float, float | None]:
+    """The busiest node is lost: the others take its buckets, read their state, repeat the batch, and catch up.
+
+    A kept partial that is read takes no longer than one that comes from Spark.
+    """
+    if cluster.nodes == 1:
+        return 0.0, None
+    lengths = (max(plan.workload.by_name[n].window.length for n in tree.queries) for tree in plan.trees)
+    kept = sum(float(t.edge_rate) * stream.groups * length / MICROS for t, length in zip(plan.trees, lengths))
+    loads = _by_node(shares, homes, cluster.nodes)
+    lost = int(loads.argmax())
+    others, orphans = np.delete(loads, lost), shares[homes == lost]
+    taken = _by_node(orphans, to_lowest(orphans, others), len(others))
+    recovery = float(taken.max() * kept * weights.partial)
+    busy = took.batches + took.rows / len(others) + float((others + taken).max()) * _final(took)
+    return recovery, (recovery + stream.batch_seconds) * busy / (1 - busy) if busy < 1 else None
