@@ -12,7 +12,7 @@ from weft.model import ACQ, WeftError, Window, Workload
 if TYPE_CHECKING:
     from weft.aggregates import register
     from weft.api import optimize
-    from weft.plan import Plan
+    from weft.plan import Plan, explain
     from weft.spark import Job, Run, weave
     from weft.sql import Refused, parse
 
@@ -23,6 +23,7 @@ _LATER = {
     "Plan": "weft.plan",
     "Refused": "weft.sql",
     "Run": "weft.spark",
+    "explain": "weft.plan",
     "optimize": "weft.api",
     "parse": "weft.sql",
     "register": "weft.aggregates",
@@ -48,6 +49,7 @@ __all__ = [
     "Window",
     "Workload",
     "__version__",
+    "explain",
     "optimize",
     "parse",
     "register",
