@@ -13,10 +13,10 @@ NEEDS_JDK = weft needs a JDK 17 or 21: install it with \`apt-get install openjdk
 \`brew install openjdk@17\` (macOS), and point JAVA_HOME at it if it is not the java on PATH.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka lint test soak check bench wheel jdk docs
+.PHONY: help setup demo kafka lint test soak check bench wheel jdk docs examples
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' Makefile
 
 setup: jdk $(STAMP) ## create .venv with the locked packages
 
@@ -38,6 +38,9 @@ soak: jdk $(STAMP) ## the tests that draw at random, ten times as long: a hundre
 	WEFT_SOAK=10 $(BIN)/python -m pytest tests/engine/test_changes.py tests/spark/test_recovery.py -k "script or random_moments" $(ARGS)
 
 check: lint test ## lint, then test
+
+examples: jdk $(STAMP) ## run the notebooks of examples/ and keep what they show
+	$(BIN)/python tests/docs/notebooks.py examples/*.ipynb
 
 docs: $(STAMP) ## the documentation as a site, in build/site
 	$(BIN)/mkdocs build --quiet

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from notebooks import run_notebook
 
 import weft
 
@@ -59,3 +61,18 @@ def test_the_ten_minutes_run(spark: Any, tmp_path: Path, monkeypatch: pytest.Mon
     for text in blocks(ROOT / "docs" / "index.md", "python"):
         exec(compile(text, "docs/index.md", "exec"), names)
     assert names["run"].queries() == ["last_minute", "burst"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("story", sorted((ROOT / "examples").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_stories_run_and_show_what_they_showed(
+    spark: Any, story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    book = run_notebook(story)
+    kept = json.loads(story.read_text())
+    assert kept["cells"]
+    for cell, before in zip(book["cells"], kept["cells"], strict=True):
+        kinds = [output["output_type"] for output in cell.get("outputs", ())]
+        assert kinds == [output["output_type"] for output in before.get("outputs", ())], "make examples keeps them"
