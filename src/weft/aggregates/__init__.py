@@ -3,7 +3,7 @@
 from weft.aggregates.component import KINDS, Algebra, Component
 from weft.aggregates.holistic import HOLISTIC, NUMBERS_FROM, numbers_of, unserved
 from weft.aggregates.registry import AGGREGATES, EVENT_TIME, Aggregate, components
-from weft.aggregates.user import USERS, UserAggregate, register
+from weft.aggregates.user import USERS, UserAggregate, learn, register
 
 __all__ = [
     "AGGREGATES",
@@ -17,6 +17,7 @@ __all__ = [
     "Component",
     "UserAggregate",
     "components",
+    "learn",
     "numbers_of",
     "register",
     "unserved",

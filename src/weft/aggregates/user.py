@@ -19,7 +19,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from weft.aggregates.component import KINDS, Algebra, Component, Kind
@@ -90,6 +90,13 @@ def register(name: str, definition: type[UserAggregate], *, arguments: int = 1, 
         name,
         (arguments, arguments),
     )
+
+
+def learn(users: Mapping[str, type[UserAggregate]]) -> None:
+    """In an executor: what a bucket must know of aggregates that the driver registered."""
+    for name, definition in users.items():
+        USERS[name] = definition
+        KINDS[name] = Kind(tuple(definition.lift), Algebra.ASSOCIATIVE)
 
 
 def _check(name: str, definition: type[UserAggregate], arguments: int) -> None:

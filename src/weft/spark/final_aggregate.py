@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from weft.aggregates import USERS
+from weft.aggregates import learn
 from weft.engine import Layout, State, Step, advance, to_table
 from weft.spark.checkpoint import Checkpoint, Segment
 from weft.spark.memory import keep_freed_memory
@@ -45,7 +45,7 @@ class BucketTask:
         bucket = context.partitionId()
         clock = _Clock()
         keep_freed_memory()
-        USERS.update(self.layout.users)
+        learn(self.layout.users)
         received = list(batches)
         clock.lap("receive")
         segments = self.segments.get(str(bucket), ())
