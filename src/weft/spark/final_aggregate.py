@@ -36,6 +36,8 @@ class BucketTask:
     segments: dict[str, tuple[Segment, ...]]
     checkpoint: Checkpoint | None
     sink: BucketSink | None
+    epoch: str = ""
+    """Changes when a batch that some buckets have run is run anew: what workers remember from before is of no use."""
     tapped: int = 0
     """Rows of each query's answers that the driver gets beside the sink."""
 
@@ -86,8 +88,8 @@ class BucketTask:
         """The state before this batch: what this worker remembers of it, completed from the segments."""
         if self.checkpoint is None:
             return State(self.before)
-        known, state = _REMEMBERED.pop((self.checkpoint.store.uri, bucket), (-1, State()))
-        if known >= self.batch or any(s.first <= known < s.last for s in segments):
+        epoch, known, state = _REMEMBERED.pop((self.checkpoint.store.uri, bucket), ("", -1, State()))
+        if epoch != self.epoch or known >= self.batch or any(s.first <= known < s.last for s in segments):
             known, state = -1, State()
         return self.checkpoint.load(self.layout, segments, self.before, state, known)
 
@@ -97,12 +99,12 @@ class BucketTask:
         grouping = {tree.number: tree.grouping.number for tree in self.layout.trees}
         tables = {n: to_table(added, step.groups[grouping[n]]) for n, added in step.added.items() if len(added)}
         grown = self.checkpoint.grow(bucket, self.batch, segments, tables, self.layout.horizons(self.until))
-        _REMEMBERED[(self.checkpoint.store.uri, bucket)] = (self.batch, step.state)
+        _REMEMBERED[(self.checkpoint.store.uri, bucket)] = (self.epoch, self.batch, step.state)
         return grown
 
 
-_REMEMBERED: dict[tuple[str, int], tuple[int, State]] = {}
-"""The newest state of each bucket that this worker has seen, with its batch; rebuilt where it is missing."""
+_REMEMBERED: dict[tuple[str, int], tuple[str, int, State]] = {}
+"""The newest state of each bucket that this worker has seen, with its epoch and batch; rebuilt where it is missing."""
 
 MAX_PAYLOAD_ROWS = 1_000_000
 """Rows in one message to the driver: a message must stay below 2 GiB."""

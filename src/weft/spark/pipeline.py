@@ -81,6 +81,8 @@ class Pipeline:
     tap: Tap | None = None
     bad_sink: BadRows | None = None
     synopsis_limit: int | None = None
+    epoch: str = ""
+    """Of what workers may remember: see `BucketTask`."""
 
     def run_batch(self, rows: DataFrame, batch: int, before: Record | None) -> tuple[Record, BatchMetrics]:
         """rows      (columns...)
@@ -169,6 +171,7 @@ class Pipeline:
             until=until,
             segments={} if before is None else dict(before.segments),
             checkpoint=self.checkpoint,
+            epoch=self.epoch,
             sink=self.sink if isinstance(self.sink, BucketSink) else None,
             tapped=0 if self.tap is None else self.tap.rows,
         )

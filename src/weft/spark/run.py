@@ -83,7 +83,9 @@ class Run:
         following = 0 if self._record is None else self._record.batch + 1
         binding = self._live.take_up(following, self._record)
         limit = job.weaver.synopsis_limit
-        self._pipeline = Pipeline(binding, buckets, times, sink, self.checkpoint, late_sink, tap, bad_sink, limit)
+        self._pipeline = Pipeline(
+            binding, buckets, times, sink, self.checkpoint, late_sink, tap, bad_sink, limit, uuid.uuid4().hex
+        )
         self._seen: deque[tuple[int, int | None]] = deque(maxlen=OBSERVED)
         self._binding = binding  # that the state of the record goes by
         self._history: deque[BatchMetrics] = deque(maxlen=1000)
@@ -155,6 +157,8 @@ class Run:
                 queries = [present[q.name] for q in binding.layout.queries if q.name in present]
                 if not self._live.expel(blame(error, rows, queries, self.job.weaver)):
                     raise
+                # Some buckets may have run it: what their workers remember of that is of another plan.
+                self._pipeline = replace(self._pipeline, epoch=uuid.uuid4().hex)
 
     def _done(self, record: Record, metrics: BatchMetrics) -> None:
         with self._lock:
