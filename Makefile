@@ -40,7 +40,7 @@ soak: jdk $(STAMP) ## the tests that draw at random, ten times as long: a hundre
 check: lint test ## lint, then test
 
 examples: jdk $(STAMP) ## run the notebooks of examples/ and keep what they show
-	$(BIN)/python tests/docs/notebooks.py examples/*.ipynb
+	for story in examples/*.ipynb; do $(BIN)/python tests/docs/notebooks.py $$story || exit 1; done
 
 docs: $(STAMP) ## the documentation as a site, in build/site
 	$(BIN)/mkdocs build --quiet

@@ -1,6 +1,6 @@
 """Notebooks without Jupyter: their cells are run one after another, and what they show can be written into them.
 
-    python tests/docs/notebooks.py examples/*.ipynb       runs them and keeps what they show
+    python tests/docs/notebooks.py examples/market.ipynb       runs it and keeps what it shows
 """
 
 from __future__ import annotations
@@ -49,18 +49,14 @@ def _outputs(source: str, where: str, names: dict[str, Any], number: int) -> lis
     return found
 
 
-def main(paths: list[str]) -> None:
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory() as whole:
-        for path in [Path(name).resolve() for name in paths]:
-            folder = Path(whole) / path.stem
-            folder.mkdir()
-            os.chdir(folder)  # it stays: Spark's Python workers begin where the first of them did
-            book = run_notebook(path)
-            path.write_text(json.dumps(book, indent=1, ensure_ascii=False) + "\n")
-            print(path.name)
-        os.chdir(before)
+def main(path: Path) -> None:
+    """In a folder of its own, which the JVM begins in too: paths in a notebook are relative."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        book = run_notebook(path)
+        os.chdir(path.parent)
+    path.write_text(json.dumps(book, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(Path(sys.argv[1]).resolve())
