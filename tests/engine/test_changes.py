@@ -24,12 +24,16 @@ from test_advance import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, query
 from soak import SOAK
 from weft.engine import FOREVER, FeedLayout, Layout, State, TreeLayout, advance, to_table
 from weft.model import ACQ, Window, Workload
+from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve
+from weft.optimizer.weights import Weights
 from weft.plan import Plan
 from weft.spark.bind import Binding
 from weft.spark.checkpoint import Record, Segment
 from weft.spark.columns import PhysicalColumns
 from weft.spark.live import CannotChange, Live
+from weft.spark.observing import OBSERVED, Observer, Seen
+from weft.spark.pipeline import BatchMetrics, TreeState
 from weft.spark.replay import Held
 from weft.spark.signature import Signature
 from weft.spark.store import Store
@@ -257,7 +261,7 @@ def test_any_script_gives_each_query_the_windows_of_its_time_once(
         job = Job(weaver, first, folder, delay)
         for what, *arguments in script:
             if what == "observe":
-                job.live.observe(*arguments)
+                job.live.observe(Seen(Fraction(arguments[0])))
             elif what == "run":
                 batch, then = arguments
                 if then == "plan":
@@ -445,19 +449,64 @@ def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(
     live = begin(loom(rate=1e3, tolerance=0.1), windows_of((10, 5), (9, 3)), tmp_path)
     live.take_up(0, None)
     assert len(live.plan.trees) == 2
-    live.observe(1.05e3)
+    live.observe(Seen(Fraction(1.05e3)))
     assert live._replanning is None, "within the tolerance"
-    live.observe(2e3)
+    live.observe(Seen(Fraction(2e3)))
     live.wait_for_plan()
     assert (len(live.plan.trees), live.plan.rate, live._pending) == (2, 2000, None), "the same trees are still the best"
     before = float(live.plan.cost)
-    live.observe(1e8)
+    live.observe(Seen(Fraction(1e8)))
     live.wait_for_plan()
     live.take_up(1, Record(0, 5, 5))
     change = live.changes()[-1]
     assert (change["reason"], change["trees"]) == ("planned anew: 100,000,000 rows a second, not 2,000", 1)
     assert change["cost_after"] < change["cost_before"]
     assert change["cost_before"] > before, "the trees of before at the rate of now"
+
+
+def test_plans_by_seconds_are_made_anew_where_groups_or_filters_are_not_what_they_count_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = Weights(batch=0.1, query=1e-3, row=1e-6, partial=1e-5, kept=1e-7, operation=1e-8, answer=1e-7)
+    monkeypatch.setattr("weft.spark.weaver.load_weights", lambda: weights)
+    # In one tree they make more partials than in two; apart, each row passes twice.
+    live = begin(loom(rate=1e6, cost="seconds", tolerance=0.1), windows_of((7_000, 7_000), (9_000, 9_000)), tmp_path)
+    live.take_up(0, None)
+    assert len(live.plan.trees) == 1
+    same = Seen(Fraction(1_000_000), Stream())
+    live.observe(same)
+    assert live._replanning is None, "the stream is what the plan counts on"
+    live.observe(replace(same, stream=Stream(groups=1_000.0, selectivity=0.5)))
+    live.wait_for_plan()
+    live.take_up(1, Record(0, 5, 5))
+    reasons = [c["reason"] for c in live.changes()]
+    said = "1,000 groups in a slice, not 1; 0.5 of the rows pass a filter, not 1"
+    assert live._counted.groups == 1_000.0
+    assert reasons in (["woven"], ["woven", f"planned anew: {said}"]), reasons
+    live.observe(replace(same, stream=Stream(groups=1_000.0, selectivity=0.5)))
+    assert live._replanning is None, "it counts on that now"
+
+
+def test_other_phantoms_by_new_counts_are_told_of(tmp_path: Path) -> None:
+    live = begin(loom(), windows_of((6, 3)), tmp_path)
+    live.take_up(0, None)
+    for fed in (None, "AB A B", "AB A B", "AB(A B)"):
+        live.tell_of_phantoms(fed)
+    live.take_up(1, Record(0, 5, 5))
+    assert [c["reason"] for c in live.changes()] == ["woven", "groups were counted anew: AB(A B), not AB A B"]
+
+
+def test_the_stream_is_measured_over_some_batches() -> None:
+    def batch(number: int) -> BatchMetrics:
+        kept = {0: TreeState(slices=10, partials=300), 1: TreeState(slices=5, partials=150)}
+        return BatchMetrics(
+            number, 1_000, 90, 0, 0, 0, 0, None, number * 2_000_000, 0.1, {}, 0, kept, selectivity=0.25
+        )
+
+    observer = Observer(Stream())
+    found = [observer.take(batch(n)) for n in range(2 * OBSERVED)]
+    assert [n for n, seen in enumerate(found) if seen is not None] == [OBSERVED - 1, 2 * OBSERVED - 1]
+    assert found[-1] == Seen(Fraction(500), Stream(groups=30.0, selectivity=0.25, batch_seconds=2.0))
 
 
 def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_path: Path) -> None:

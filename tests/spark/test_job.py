@@ -38,6 +38,14 @@ def test_weft_weaves_a_bounded_table_into_dataframes_by_name(spark: Any) -> None
     assert "<svg" in answers.explain("html")
 
 
+def test_over_a_bounded_table_a_life_that_ends_at_a_time_does_and_one_of_some_length_is_all_of_it(spark: Any) -> None:
+    table = spark.sql("SELECT timestamp_seconds(id) AS ts FROM range(20)")
+    total = "SELECT count(*) AS n, window.end AS end FROM stream GROUP BY window(ts, '5 seconds')"
+    until, length = weave(table, [f"{total} UNTIL '1970-01-01 00:00:12'", f"{total} FOR 6 SECONDS"]).answers().values()
+    assert sorted(row.end.second for row in until.collect()) == [5, 10]
+    assert length.count() == 4
+
+
 def test_windows_that_overlap_much_are_served_though_spark_could_not_write_them_down(spark: Any) -> None:
     table = spark.sql("SELECT timestamp_seconds(id * 100) AS ts, id AS v FROM range(3)")
     text = "SELECT window.start AS start, count(*) AS n, sum(v) AS `a b` FROM stream WHERE v > 0 \

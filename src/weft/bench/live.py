@@ -149,7 +149,8 @@ def _recovery(settings: LiveSettings, folder: Path, summary: dict[str, Any], say
         seed=settings.seed,
     )  # fmt: skip
     files = _Files(events, folder / "state-rows")
-    sql = "SELECT k, window, sum(v) AS x FROM events GROUP BY k, window(ts, '2 hours', '1 second')"
+    sums = ", ".join(f"sum({f}(v)) AS {f}" for f in ("sqrt", "sin", "cos", "log1p"))
+    sql = f"SELECT k, window, {sums} FROM events GROUP BY k, window(ts, '2 hours', '1 second')"
     job = weave(files.stream(spark, 1), [sql], rate=events.rate)
     running = job.start(sink="noop", checkpoint=folder / "recovery")
     for number in range(events.files - 1):
@@ -175,7 +176,7 @@ def _recovery(settings: LiveSettings, folder: Path, summary: dict[str, Any], say
     yield {"what": "recovery", "kept_bytes": kept, "seconds": seconds, **{f"phase {k}": v for k, v in phases.items()}}
 
 
-BYTES_A_ROW = 10
+BYTES_A_ROW = 36
 """State that a row leaves, where nearly every row has a slice and group of its own."""
 
 

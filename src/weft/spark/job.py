@@ -19,6 +19,7 @@ from weft.spark.bad import BadRows, make_bad_sink
 from weft.spark.bind import Binding
 from weft.spark.blame import QueriesFailed, blame
 from weft.spark.late import LateRows, make_late_sink
+from weft.spark.live import lived, lives_of
 from weft.spark.phantoms import Phantoms, known_phantoming
 from weft.spark.pipeline import BatchMetrics, Pipeline
 from weft.spark.run import NotServed, Run
@@ -124,7 +125,9 @@ class Job:
         target = make_sink(sink)
         target.open(self.binding.layout)
         limit = self.weaver.synopsis_limit
-        pipeline = Pipeline(self.binding, self.buckets, self.weaver.times, target, synopsis_limit=limit)
+        # Nobody joins a table, so lives of some length do not begin; those that end at a time do end.
+        binding = self.binding.with_layout(lived(self.binding.layout, lives_of(self.plan.workload)))
+        pipeline = Pipeline(binding, self.buckets, self.weaver.times, target, synopsis_limit=limit)
         try:
             return pipeline.run_bounded(self.stream)[1]
         except Exception as error:

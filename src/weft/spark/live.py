@@ -10,16 +10,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from fractions import Fraction
 from typing import Any, Literal
 
 from weft.engine import Grouping, Layout, QueryLayout, TreeLayout
 from weft.engine.succession import Reader, follow, reach_back
 from weft.model import ACQ, Life, WeftError, Workload
+from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve, deviates, excess
 from weft.plan import Plan
 from weft.spark.bind import Binding
 from weft.spark.checkpoint import Record
+from weft.spark.observing import Seen
 from weft.spark.plans import Change, PlanRecord, newest_plan, plan_notes, plan_record, write_plan
 from weft.spark.replay import Held, Replayed, Replays
 from weft.spark.store import Store
@@ -62,11 +63,13 @@ class Live:
         self._pending: Binding | None = None
         self._version = 0  # of the plan: grows with every change that is asked for
         self._replanning: threading.Thread | None = None
+        self._counted = Stream()  # what the plan counts on beside its rate
+        self._fed: str | None = None
         self.plan = plan
         record = newest_plan(store)
-        self._lives = dict(record.lives) if record else _lives(plan.workload)
+        self._lives = dict(record.lives) if record else lives_of(plan.workload)
         self._bare = binding
-        self.binding = binding.with_layout(_lived(binding.layout, self._lives))
+        self.binding = binding.with_layout(lived(binding.layout, self._lives))
         self._live = record.live if record else ()
         self._dropped = dict(record.dropped) if record else {}
         self._held = dict(record.held) if record else {}
@@ -88,7 +91,7 @@ class Live:
         said = [f"{what} {', '.join(names)}" for what, names in parts if names]
         self._held = {n: held for n, held in record.held.items() if n in wanted and n not in changed}
         kept = {n: life for n, life in record.lives.items() if n in wanted and n not in changed}
-        self._lives = {**_lives(wanted[n] for n in [*added, *changed]), **kept}
+        self._lives = {**lives_of(wanted[n] for n in [*added, *changed]), **kept}
         plan, binding = self._weaver.weave(Workload(wanted.values()), record.groupings)
         reason = ", ".join(["restarted", *said])
         self._adopt(plan, binding, dict.fromkeys([*added, *changed], "now"), reason, record.cost)
@@ -100,7 +103,7 @@ class Live:
             names = [q.name for q in queries]
             self._mend(queries, (), dict.fromkeys(names, since), f"added {', '.join(names)}")
             self._begins.update(dict.fromkeys(names, begin))
-            self._lives.update(_lives(queries))
+            self._lives.update(lives_of(queries))
             self._live = (*self._live, *names)
             return names
 
@@ -142,7 +145,7 @@ class Live:
             self._mend([query], [query.name], {query.name: "instead"}, f"replaced {query.name}")
             self._live = (*(n for n in self._live if n != query.name), query.name)
             self._forget([old])
-            self._lives.update(_lives([query]))
+            self._lives.update(lives_of([query]))
 
     def _forget(self, queries: Sequence[ACQ]) -> None:
         for query in queries:
@@ -192,33 +195,50 @@ class Live:
         """Begin to plan all queries anew where the mended plan has come too far from that, beside the job."""
         if deviates(self._curve, self.plan, self._weaver.deviation):
             above = float(excess(self._curve, self.plan))
-            self._begin_plan(self.plan, self._curve, f"planned anew: {above:.1%} above what the curve lets expect")
+            said = f"planned anew: {above:.1%} above what the curve lets expect"
+            self._begin_plan(self.plan, self._counted, self._curve, said)
 
-    def observe(self, rate: float) -> None:
-        """The stream brings so many rows a second: where the plan counts on others, a better one is looked for."""
+    def observe(self, seen: Seen) -> None:
+        """The stream is like that: where the plan's estimate is off by it, a better one is looked for."""
         with self._lock:
-            tolerance, planned = self._weaver.deviation, self.plan.rate
-            if tolerance is None or self._replanning is not None or abs(rate - planned) <= tolerance * planned:
+            tolerance, counted = self._weaver.deviation, Seen(self.plan.rate, self._counted)
+            if tolerance is None or self._replanning is not None:
                 return
-            now = self._weaver.at_rate(self.plan, Fraction(rate).limit_denominator(1000))
-            said = f"planned anew: {rate:,.0f} rows a second, not {float(planned):,.0f}"
-            self._begin_plan(now, Curve(()), said)
+            if self._weaver.is_off(self.plan, counted, seen, tolerance):
+                now = self._weaver.at_rate(self.plan, seen.rate)
+                said = "; ".join(seen.differences(counted, tolerance))
+                self._begin_plan(now, seen.stream, Curve(()), f"planned anew: {said}")
 
-    def _begin_plan(self, present: Plan, curve: Curve, reason: str) -> None:
+    def tell_of_phantoms(self, fed: str | None) -> None:
+        """Groups were counted anew, and other groupings feed others by that; how partials are made is no plan's."""
+        with self._lock:
+            if self._fed is not None and fed is not None and fed != self._fed:
+                self._pending = self._pending or self._bare
+                reason = f"groups were counted anew: {fed}, not {self._fed}"
+                self._changes.append(_change(reason, float(self.plan.cost), self.plan))
+            self._fed = fed
+
+    def _begin_plan(self, present: Plan, stream: Stream, curve: Curve, reason: str) -> None:
         if self._replanning is None:
-            arguments = (self._version, present, curve, self._record.groupings, reason)
+            arguments = (self._version, present, stream, curve, self._record.groupings, reason)
             self._replanning = threading.Thread(target=self._plan_anew, args=arguments, daemon=True)
             self._replanning.start()
 
     def _plan_anew(
-        self, version: int, present: Plan, curve: Curve, groupings: tuple[tuple[str, ...], ...], reason: str
+        self,
+        version: int,
+        present: Plan,
+        stream: Stream,
+        curve: Curve,
+        groupings: tuple[tuple[str, ...], ...],
+        reason: str,
     ) -> None:
         """In a thread of its own. What was overtaken by another change is thrown away, and redone where still due."""
         binding: Binding | None = None
         try:
-            plan, curve = self._weaver.anew(present.workload, curve, present.rate)
+            plan, curve = self._weaver.anew(present.workload, curve, Seen(present.rate, stream))
             # What is there may be the better plan; then only the curve learns from the other.
-            if plan.cost < present.cost:
+            if self._weaver.price(plan, stream) < self._weaver.price(present, stream):
                 binding = self._weaver.bind(plan, groupings)
         finally:
             with self._lock:
@@ -228,9 +248,10 @@ class Live:
                 if overtaken:
                     self._plan_anew_where_due()
                 elif binding is not None:
+                    self._counted = stream
                     self._adopt(plan, binding, {}, reason, float(present.cost))
                 else:
-                    self.plan = present
+                    self._counted, self.plan = stream, present
 
     @property
     def version(self) -> int:
@@ -271,7 +292,7 @@ class Live:
                 changes = [*self._record.changes, *changes]
             self._bare = self._pending
             self.binding = replace(
-                self._pending.with_layout(_lived(layout, self._lives)), replayed=self._replayed(arrived)
+                self._pending.with_layout(lived(layout, self._lives)), replayed=self._replayed(arrived)
             )
             self._record = self._write(batch, changes, arrived)
             self._pending, self._joining, self._changes = None, {}, []
@@ -433,11 +454,11 @@ def _change(reason: str, cost_before: float | None, plan: Plan) -> Change:
     return Change(reason, cost_before, float(plan.cost), len(plan.workload), len(plan.trees))
 
 
-def _lives(queries: Iterable[ACQ]) -> dict[str, Life]:
+def lives_of(queries: Iterable[ACQ]) -> dict[str, Life]:
     return {q.name: q.life for q in queries if q.life is not None}
 
 
-def _lived(layout: Layout, lives: Mapping[str, Life]) -> Layout:
+def lived(layout: Layout, lives: Mapping[str, Life]) -> Layout:
     """Queries give no window that ends after their life."""
     if not lives:
         return layout

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from weft.engine import FOREVER
@@ -64,6 +64,8 @@ class BatchMetrics:
     worker_memory: int
     trees: Mapping[int, TreeState]
     """By tree; trees of former plans are there until no open window needs them."""
+    selectivity: float = 1.0
+    """The share of the rows that a pass makes partials of: some query wants them."""
     synopsis_bytes: int = 0
     """What partials of no fixed size held when windows were answered: values, or samples of them."""
 
@@ -105,7 +107,9 @@ class Pipeline:
                 seen = partials.agg(
                     F.max(LATEST).alias("latest"),
                     F.min("slice").alias("earliest"),
-                    F.sum(F.when(F.col("feed") == 0, F.col(self._rows_slot))).alias("rows"),
+                    F.sum(F.when(F.col("feed") == 0, self._rows)).alias("rows"),
+                    # A row that no query of a feed wants has no slice.
+                    (F.sum(F.when(F.col("slice").isNotNull(), self._rows)) / F.sum(self._rows)).alias("selectivity"),
                     F.count(F.lit(1)).alias("partials"),
                 ).first()
                 assert seen is not None
@@ -121,7 +125,10 @@ class Pipeline:
                 partials.unpersist()
         whole = time.perf_counter() - begun
         phases = {"native": native, "final": whole - native, **measured.pop("phases")}
-        return record, _metrics(record, before, seen["partials"], whole, phases=phases, **measured)
+        selectivity = 1.0 if seen["selectivity"] is None else seen["selectivity"]
+        return record, _metrics(
+            record, before, seen["partials"], whole, phases=phases, selectivity=selectivity, **measured
+        )
 
     def run_bounded(self, rows: DataFrame) -> tuple[Record, BatchMetrics]:
         """All rows are there: one batch that answers every window."""
@@ -142,9 +149,12 @@ class Pipeline:
         return record, _metrics(record, before, 0, time.perf_counter() - begun, **measured)
 
     @property
-    def _rows_slot(self) -> str:
-        """The physical column that counts the rows of the first feed."""
-        return self.binding.layout.feeds[0].columns[0][0]
+    def _rows(self) -> Column:
+        """How many rows a partial is of."""
+        slots = {feed.number: feed.columns[0][0] for feed in self.binding.layout.feeds}
+        if len(set(slots.values())) == 1:
+            return F.col(slots[0])
+        return F.expr("CASE feed " + " ".join(f"WHEN {n} THEN {slot}" for n, slot in slots.items()) + " END")
 
     def _advance(
         self,

@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count, pairwise, zip_longest
@@ -22,6 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from weft.engine import FOREVER
 from weft.model import ACQ, Life, WeftError
+from weft.optimizer import Stream
 from weft.plan import Plan
 from weft.spark.ask import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
 from weft.spark.bad import BadRows
@@ -29,6 +30,7 @@ from weft.spark.blame import blame
 from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record
 from weft.spark.late import LateRows
 from weft.spark.live import CannotChange, Live, Since
+from weft.spark.observing import Observer
 from weft.spark.pipeline import BatchMetrics, Pipeline, TreeState
 from weft.spark.sink import JobSink, MemorySink, Sink
 from weft.spark.store import Store
@@ -41,10 +43,6 @@ if TYPE_CHECKING:
     from weft.spark.job import Job
 
 CHECKPOINT_VERSION = 3
-
-OBSERVED = 10
-"""Batches over which the rate of the stream is measured."""
-
 
 class NotServed(WeftError):
     """Something that this job cannot do."""
@@ -86,7 +84,7 @@ class Run:
         self._pipeline = Pipeline(
             binding, buckets, times, sink, self.checkpoint, late_sink, tap, bad_sink, limit, uuid.uuid4().hex
         )
-        self._seen: deque[tuple[int, int | None]] = deque(maxlen=OBSERVED)
+        self._observer = Observer(Stream())
         self._binding = binding  # that the state of the record goes by
         self._history: deque[BatchMetrics] = deque(maxlen=1000)
         self._spent: Counter[str] = Counter()
@@ -167,11 +165,11 @@ class Run:
             self._spent.update(metrics.phases)
         if self._pipeline.binding.replayed:
             self._live.committed()
-        self._seen.append((record.rows, record.latest))
-        rate = _rate(self._seen)
-        if rate is not None:
-            self._live.observe(rate)
-            self._seen.clear()
+        found = self._pipeline.binding.phantoms.found
+        self._live.tell_of_phantoms(None if found is None else str(found.configuration))
+        seen = self._observer.take(metrics)
+        if seen is not None:
+            self._live.observe(seen)
 
     def _go_on_when_idle(self, timeout: float) -> None:
         """In a thread of its own: while no row comes the watermark follows the clock, as long as windows are open."""
@@ -429,14 +427,6 @@ class Run:
             "plan_changes": self._live.version,
             "seconds_by_phase": spent,
         }
-
-
-def _rate(seen: Sequence[tuple[int, int | None]]) -> float | None:
-    """Rows a second of event time, once enough batches have come to tell."""
-    (rows, since), (more, until) = seen[0], seen[-1]
-    if len(seen) < OBSERVED or since is None or until is None or until <= since or more == rows:
-        return None
-    return (more - rows) * 1e6 / (until - since)
 
 
 def _watermark(record: Record | None) -> int | None:

@@ -9,13 +9,15 @@ from fractions import Fraction
 from pyspark.sql import DataFrame
 
 from weft.model import ACQ, Workload
-from weft.optimizer import TECHNIQUES, Cost, optimize
+from weft.optimizer import TECHNIQUES, Cost, Stream, optimize
+from weft.optimizer.estimate import estimate
 from weft.optimizer.incremental import Curve, change_plan
 from weft.optimizer.serving import Latency, load_speeds, serve
-from weft.optimizer.weights import load_weights
+from weft.optimizer.weights import Weights, load_weights
 from weft.plan import Plan
 from weft.spark.analysis import Known, remembering
 from weft.spark.bind import Binding, bind_plan
+from weft.spark.observing import Seen
 from weft.spark.phantoms import Phantoms
 from weft.spark.times import Times
 from weft.sql import refuse
@@ -72,12 +74,12 @@ class Weaver:
         """The plan that `mend` would make for queries more; nothing is remembered of them."""
         return replace(self, known=self.known.copy()).mend(plan, joining, (), groupings)[0]
 
-    def anew(self, workload: Workload, curve: Curve, rate: Fraction) -> tuple[Plan, Curve]:
+    def anew(self, workload: Workload, curve: Curve, seen: Seen) -> tuple[Plan, Curve]:
         """A plan for all the queries, which the curve learns from. It has a slope of its own from two plans on."""
         if len(curve.points) < 2 and len(workload) > 1:
-            half = self._optimize(Workload(workload[: len(workload) // 2]), rate)
+            half = self._optimize(Workload(workload[: len(workload) // 2]), seen.rate, seen.stream)
             curve = Curve(((len(half.workload), half.cost), *curve.points))
-        plan = self._optimize(workload, rate)
+        plan = self._optimize(workload, seen.rate, seen.stream)
         return plan, curve.and_then(plan)
 
     def at_rate(self, plan: Plan, rate: Fraction) -> Plan:
@@ -85,15 +87,30 @@ class Weaver:
         priced, _ = change_plan(replace(plan, rate=rate), (), (), Cost(TECHNIQUES[self.technique]))
         return self._served(priced)
 
+    def price(self, plan: Plan, stream: Stream) -> float:
+        """What plans are compared by, for such a stream."""
+        weights = self._weights()
+        return float(plan.cost) if weights is None else estimate(plan, weights, stream).seconds
+
+    def is_off(self, plan: Plan, counted: Seen, seen: Seen, tolerance: Fraction) -> bool:
+        """Whether the plan's estimate is, for the stream as it was seen."""
+        if self.cost == "operations":  # a plan's operations hang on nothing else, and on that less than its trees do
+            return abs(seen.rate - counted.rate) > tolerance * counted.rate
+        expected = self.price(plan, counted.stream)
+        return abs(self.price(self.at_rate(plan, seen.rate), seen.stream) - expected) > tolerance * expected
+
     def bind(self, plan: Plan, groupings: Groupings) -> Binding:
         with remembering(self.known):
             binding = bind_plan(plan, self.stream, self.event_time, groupings, self.phantoms)
         return binding.with_layout(self.times.keep(binding.layout))
 
-    def _optimize(self, workload: Workload, rate: float | Fraction) -> Plan:
-        weights = load_weights() if self.cost == "seconds" else None
-        plan = optimize(workload, rate, self.strategy, self.technique, cost=self.cost, weights=weights)
+    def _optimize(self, workload: Workload, rate: float | Fraction, stream: Stream | None = None) -> Plan:
+        weights = self._weights()
+        plan = optimize(workload, rate, self.strategy, self.technique, cost=self.cost, weights=weights, stream=stream)
         return self._served(plan)
+
+    def _weights(self) -> Weights | None:
+        return load_weights() if self.cost == "seconds" else None
 
     def _served(self, plan: Plan) -> Plan:
         return serve(plan, load_speeds(), latency=self.latency)

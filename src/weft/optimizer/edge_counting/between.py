@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
 from math import gcd, lcm
 from typing import TYPE_CHECKING
 
@@ -51,8 +52,11 @@ LONGEST_SLIDE = 1 << 31
 STEPS = 20_000
 """Classes that the exact counter may look at, over all residues that it decides: about a second."""
 
-COUNTED_FIRST = 240
-"""Classes of an enclosed tree, the densest, whose own error is known because they are counted: a third of a second."""
+COUNTED_FIRST = (400, 240)
+"""Classes of an enclosed tree, the densest, whose own error is known because they are counted: as many as can be."""
+
+STEPS_FIRST = 160_000
+"""Classes that the exact counter may look at for these: some seconds."""
 
 ROUNDING = 1e-9
 """Far more than some thousand float operations lose."""
@@ -92,7 +96,7 @@ def enclose(classes: Sequence[EdgeClass]) -> Between:
 
     from weft.kernels.meetings import bound_triples, dependent_pairs, weigh_pairs
 
-    ordered, first = _densest_first(classes)
+    ordered, borders = _densest_first(classes)
     slides, shifts = (np.array(column, np.int64) for column in zip(*ordered, strict=True))
     inner = np.gcd(slides, BASE)
     outer = slides // inner
@@ -104,50 +108,63 @@ def enclose(classes: Sequence[EdgeClass]) -> Between:
     excess = both - apart
     alone = (1 - 1 / outer[left]) * (1 - 1 / outer[right])
 
-    def nearly(until: int) -> tuple[NDArray[np.float64], float, float]:
-        """The product for the first classes, its mean with what pairs add, and what pairs of pairs add at most."""
-        some, known = left < until, slice(until)
-        product = _product(groups[known], shifts[known], inner[known], outer[known])
-        sums = []
-        for amounts in (excess / alone, np.abs(excess), np.maximum(both, apart)):
-            total = np.zeros(BASE)
-            for period, found in _by_period(periods[some], at[some], amounts[some]).items():
-                _across(total, period)[:] += found
-            sums.append(total)
-        return product, float(np.mean(product * (1 + sums[0]))), float(np.mean(sums[1] * sums[2]))
+    def over_time(amounts: NDArray[np.float64], some: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """What these pairs amount to at each instant of the base."""
+        total = np.zeros(BASE)
+        for period, found in _by_period(periods[some], at[some], amounts[some]).items():
+            _across(total, period)[:] += found
+        return total
 
-    product, likely, loose = nearly(len(ordered))
+    def nearly(until: int) -> tuple[NDArray[np.float64], float]:
+        """The product for the first classes, and its mean with what pairs add."""
+        known = slice(until)
+        product = _product(groups[known], shifts[known], inner[known], outer[known])
+        return product, float(np.mean(product * (1 + over_time(excess / alone, left < until))))
+
+    def loosely(some: NDArray[np.bool_], others: NDArray[np.bool_]) -> float:
+        """What pairs add at most where others, that came before, have edges together."""
+        return float(np.mean(over_time(np.abs(excess), some) * over_time(np.maximum(both, apart), others)))
+
+    product, likely = nearly(len(ordered))
+    every = left >= 0
     down, up = bound_triples(left, right, np.abs(excess), shifts, inner, outer, groups, 0)
-    counted = exact.missed_within(tuple(sorted(ordered[:first])), STEPS) if 0 < first < len(ordered) else None
+    first, counted = _count_first(ordered, borders)
     if counted is not None:
         # The rest of the classes lets through of the error of the first between `thin` and `thick`, at any instant.
-        product_first, likely_first, loose_first = nearly(first)
+        product_first, likely_first = nearly(first)
         rest = product[product_first > 0] / product_first[product_first > 0]
         thin, thick = float(rest.min()), float(rest.max())
         down_rest, up_rest = bound_triples(left, right, np.abs(excess), shifts, inner, outer, groups, first)
-        spread = (thick - thin) / 2 * (down - down_rest + up - up_rest + loose_first)
+        inside = left < first
+        spread = (thick - thin) / 2 * (down - down_rest + up - up_rest + loosely(inside, inside))
         likely += (thick + thin) / 2 * (float(counted) - likely_first)
         down, up = down_rest + spread, up_rest + spread
-    loose += ROUNDING
+    loose = loosely(left >= first, every) + ROUNDING
     least = max(0.0, likely - down * (1 + ROUNDING) - loose)
     most = min(1 - 1 / float(slides.min()) + ROUNDING, likely + up * (1 + ROUNDING) + loose)
     return Fraction(least), Fraction(most)
 
 
-def _densest_first(classes: Sequence[EdgeClass]) -> tuple[list[EdgeClass], int]:
-    """Classes by groups, those with the shortest slides first; how many of them are counted exactly."""
+def _count_first(ordered: Sequence[EdgeClass], borders: Sequence[int]) -> tuple[int, Fraction | None]:
+    """How many classes were counted, and what they miss; 0 and None where that takes too long."""
+    for first in borders:
+        if 0 < first < len(ordered):
+            counted = exact.missed_within(tuple(sorted(ordered[:first])), STEPS_FIRST)
+            if counted is not None:
+                return first, counted
+    return 0, None
+
+
+def _densest_first(classes: Sequence[EdgeClass]) -> tuple[list[EdgeClass], list[int]]:
+    """Classes by groups, those with the shortest slides first; how many of them to count exactly, in this order."""
     members: dict[tuple[int, int], list[EdgeClass]] = {}
     for edge_class in sorted(classes):
         members.setdefault(_group(edge_class), []).append(edge_class)
     # A slide that divides the base comes first: where it has an edge nothing is missed, whatever comes after.
-    found = sorted(members.items(), key=lambda entry: entry[0][0] > 1)
-    ordered: list[EdgeClass] = []
-    first = 0
-    for _, group in found:
-        ordered += group
-        if len(ordered) <= COUNTED_FIRST:
-            first = len(ordered)
-    return ordered, first
+    found = [group for _, group in sorted(members.items(), key=lambda entry: entry[0][0] > 1)]
+    ends = [0, *accumulate(map(len, found))]
+    borders = [max(end for end in ends if end <= most) for most in COUNTED_FIRST]
+    return [edge_class for group in found for edge_class in group], borders
 
 
 def _group(edge_class: EdgeClass) -> tuple[int, int]:
