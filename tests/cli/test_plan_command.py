@@ -109,12 +109,23 @@ def test_a_file_that_is_not_text_is_refused_with_the_byte(tmp_path: Path) -> Non
     assert "not UTF-8 at byte 8" in result.stderr
 
 
-def test_planning_never_loads_spark(queries: Path) -> None:
-    script = "import sys, weft.cli as c; c.app(sys.argv[1:], standalone_mode=False); print('pyspark' in sys.modules)"
+def test_planning_loads_neither_spark_nor_compilers_and_starts_no_jvm(queries: Path) -> None:
+    script = """
+import subprocess, sys
+import weft.cli
+
+def refuse(*_, **__):
+    raise AssertionError("weft plan starts another process")
+
+subprocess.Popen.__init__ = refuse
+weft.cli.app(sys.argv[1:], standalone_mode=False)
+slow = {"pyspark", "py4j", "pyarrow", "pandas", "numba", "datasketches", "fastapi", "sqlglot"}
+print(sorted(slow & {name.partition(".")[0] for name in sys.modules}))
+"""
     done = subprocess.run(
         [sys.executable, "-c", script, "plan", str(queries)], capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines()[-1] == "False"
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_measured_machine_gives_the_plan_in_seconds(

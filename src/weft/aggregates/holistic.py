@@ -13,8 +13,6 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from datasketches import kll_doubles_sketch  # type: ignore[import-untyped]
-
 from weft.aggregates.component import Component
 from weft.aggregates.registry import AGGREGATES, Aggregate, Types, guarded
 from weft.model import Call
@@ -129,6 +127,8 @@ def kll_size(accuracy: float) -> int:
     >>> kll_size(100), kll_size(10_000)
     (269, 30565)
     """
+    from datasketches import kll_doubles_sketch  # type: ignore[import-untyped]
+
     low, high = SMALLEST_KLL, LARGEST_KLL
     while low < high:
         middle = (low + high) // 2

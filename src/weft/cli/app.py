@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -9,42 +11,49 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from weft.cli.calibrate import calibrate
-from weft.cli.check import check
-from weft.cli.demo import demo
-from weft.cli.doctor import doctor
-from weft.cli.generate import generate
-from weft.cli.import_ import import_queries
-from weft.cli.plan import plan
-from weft.cli.remote import add, ask, drop, list_queries
-from weft.cli.run import run
-from weft.cli.serve import serve
-from weft.cli.simulate import simulate
 from weft.model import WeftError
 
-BENCH = "bench"
+COMMANDS: Mapping[str, str] = {
+    "plan": "plan:plan",
+    "generate": "generate:generate",
+    "run": "run:run",
+    "serve": "serve:serve",
+    "add": "remote:add",
+    "drop": "remote:drop",
+    "list": "remote:list_queries",
+    "ask": "remote:ask",
+    "demo": "demo:demo",
+    "calibrate": "calibrate:calibrate",
+    "simulate": "simulate:simulate",
+    "check": "check:check",
+    "doctor": "doctor:doctor",
+    "import": "import_:import_queries",
+    "bench": "bench:bench",
+}
+"""Where each subcommand is, in the order of the help: read when it is asked for, so that none waits for another's."""
 
 REFUSED = 2
 """The exit code of everything that weft refuses, the same as for a wrong option."""
 
 
 class Commands(TyperGroup):
-    """Subcommands whose `WeftError`s end here: message to stderr, no traceback unless `--debug` stands somewhere.
-
-    Benchmarks are read when one is asked for: `weft plan` need not wait for them.
-    """
+    """Subcommands whose `WeftError`s end here: message to stderr, no traceback unless `--debug` stands somewhere."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), BENCH]
+        return [*super().list_commands(ctx), *COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name != BENCH:
+        if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        from weft.cli.bench import bench
-
-        found = get_command(bench)
-        found.name = BENCH
-        return found
+        module, name = COMMANDS[cmd_name].split(":")
+        found = getattr(import_module(f"weft.cli.{module}"), name)
+        if not isinstance(found, typer.Typer):
+            alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+            alone.command(cmd_name)(found)
+            found = alone
+        command = get_command(found)
+        command.name = cmd_name
+        return command
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # It is after a command failed that one wants `--debug`, so it may stand at the end of the line as well.
@@ -79,22 +88,6 @@ def weft(
     ] = False,
 ) -> None:
     """Hundreds of windowed aggregate queries over one stream, woven into one Spark job."""
-
-
-app.command()(plan)
-app.command()(generate)
-app.command()(run)
-app.command()(serve)
-app.command()(add)
-app.command()(drop)
-app.command("list")(list_queries)
-app.command()(ask)
-app.command()(demo)
-app.command()(calibrate)
-app.command()(simulate)
-app.command()(check)
-app.command()(doctor)
-app.command("import")(import_queries)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from weft.aggregates import components
-from weft.kernels import OPERATORS, OWN, TECHNIQUES, accepts, fallback
+from weft.aggregates.operators import ALGEBRAS, NEEDS, OWN, accepts, fallback
 from weft.model import Call, WeftError, Window
 from weft.optimizer.weights import BadWeights, weights_file
 from weft.plan.values import Plan, Served, Tree
@@ -127,7 +127,7 @@ def operators_of(calls: Collection[tuple[Call, ...]]) -> tuple[str, ...]:
     """The operators that these calls may need; what users define has tables of its own."""
     kinds = dict.fromkeys(c.kind for c in components(tuple(chain.from_iterable(calls)), {}))
     found = chain.from_iterable(OPERATORS_OF.get(kind, (kind,)) for kind in kinds)
-    return tuple(sorted({"int_sum", *(o for o in found if o in OPERATORS)}))  # every tree counts its rows
+    return tuple(sorted({"int_sum", *(o for o in found if o in ALGEBRAS)}))  # every tree counts its rows
 
 
 def _choose(operator: str, technique: str, counts: Counts, speeds: Speeds | None, latency: Latency) -> Served:
@@ -173,7 +173,7 @@ def _check(speeds: Speeds) -> None:
     if missing:
         raise ValueError(f"there is no {min(missing)}")
     for operator, of in speeds.items():
-        unknown = [name for name in of if name not in TECHNIQUES and name not in OWN]
+        unknown = [name for name in of if name not in NEEDS and name not in OWN]
         if unknown or not of:
             raise ValueError(f"{operator} is served by {', '.join(unknown) or 'nothing'}")
 

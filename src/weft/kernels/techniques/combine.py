@@ -9,7 +9,7 @@ An element is a scalar, or a tuple that stands as one row of a two-dimensional t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
@@ -17,7 +17,8 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from weft.aggregates.component import CHOICE, FOLD, Algebra
+from weft.aggregates.component import FOLD, Algebra
+from weft.aggregates.operators import ALGEBRAS
 
 Column = NDArray[Any]
 Row = tuple[float, ...]
@@ -234,24 +235,27 @@ def _rows(combine: Callable[[Column, Any, Any], Any], load_row: Callable[[Column
 
 
 def _choice(combine: Callable[[Column, Any, Any], Any]) -> Operator:
-    """Of equal keys the place decides, so the order of the arguments matters: not commutative."""
-    return Operator(combine, lift=position, lower=chosen, algebra=Algebra.ASSOCIATIVE | Algebra.SELECTIVE)
+    return Operator(combine, lift=position, lower=chosen)
 
 
-OPERATORS: Mapping[str, Operator] = {
-    "int_sum": Operator(add, algebra=FOLD | Algebra.INVERTIBLE, remove=take_away),
+_FUNCTIONS: Mapping[str, Operator] = {
+    "int_sum": Operator(add, remove=take_away),
     "float_sum": Operator(add),
-    "max": Operator(greater, algebra=CHOICE),
-    "min": Operator(lesser, algebra=CHOICE),
+    "max": Operator(greater),
+    "min": Operator(lesser),
     "bit_and": Operator(both_bits),
     "bit_or": Operator(any_bits),
-    "bit_xor": Operator(odd_bits, algebra=FOLD | Algebra.INVERTIBLE, remove=odd_bits),
+    "bit_xor": Operator(odd_bits, remove=odd_bits),
     "argmax_last": _choice(later_greatest),
     "argmax_first": _choice(earlier_greatest),
     "moments_2": _rows(merge_moments_2, load_3),
     "moments_3": _rows(merge_moments_3, load_4),
     "moments_4": _rows(merge_moments_4, load_5),
     "comoments": _rows(merge_comoments, load_6),
+}
+
+OPERATORS: Mapping[str, Operator] = {
+    name: replace(_FUNCTIONS[name], algebra=algebra) for name, algebra in ALGEBRAS.items()
 }
 """Columns are int64, or float64 for float_sum; rows of moments and comoments are float64, n = 0 is the identity.
 

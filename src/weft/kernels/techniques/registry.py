@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from weft.aggregates.component import Algebra
+from weft.aggregates.operators import NEEDS, accepts, fallback
 from weft.kernels.techniques.b_int import b_int
 from weft.kernels.techniques.blocks import BLOCKS
 from weft.kernels.techniques.combine import OPERATORS, Operator
@@ -57,15 +58,15 @@ def _words(algebra: Algebra) -> str:
 TECHNIQUES: Mapping[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("panes", Algebra.ASSOCIATIVE, panes, many=True),
-        Recipe("panes_inv", Algebra.INVERTIBLE, panes_inv),
-        Recipe("flat_fat", Algebra.ASSOCIATIVE, flat_fat, many=True),
-        Recipe("b_int", Algebra.ASSOCIATIVE, b_int, many=True),
-        Recipe("two_stacks", Algebra.ASSOCIATIVE, two_stacks),
-        Recipe("daba", Algebra.ASSOCIATIVE, daba),
-        Recipe("flat_fit", Algebra.ASSOCIATIVE, flat_fit, many=True),
-        Recipe("slick_deque_inv", Algebra.INVERTIBLE, slick_deque_inv, many=True),
-        Recipe("slick_deque_non_inv", Algebra.SELECTIVE, slick_deque_non_inv, many=True),
+        Recipe("panes", NEEDS["panes"], panes, many=True),
+        Recipe("panes_inv", NEEDS["panes_inv"], panes_inv),
+        Recipe("flat_fat", NEEDS["flat_fat"], flat_fat, many=True),
+        Recipe("b_int", NEEDS["b_int"], b_int, many=True),
+        Recipe("two_stacks", NEEDS["two_stacks"], two_stacks),
+        Recipe("daba", NEEDS["daba"], daba),
+        Recipe("flat_fit", NEEDS["flat_fit"], flat_fit, many=True),
+        Recipe("slick_deque_inv", NEEDS["slick_deque_inv"], slick_deque_inv, many=True),
+        Recipe("slick_deque_non_inv", NEEDS["slick_deque_non_inv"], slick_deque_non_inv, many=True),
     )
 }
 """The techniques of the dissertation."""
@@ -92,19 +93,4 @@ not invertible; it can be served by panes, flat_fat, b_int, two_stacks, daba, fl
     return compiled(TECHNIQUES[name].of(OPERATORS[operator], operator), f"{name}_{operator}")
 
 
-def accepts(name: str, operator: str) -> bool:
-    """Whether the technique can serve the operator.
-
-    >>> accepts("slick_deque_inv", "max"), accepts("blocks", "max"), accepts("prefix", "int_sum")
-    (False, True, True)
-    """
-    return operator in OWN[name] if name in OWN else TECHNIQUES[name].accepts(OPERATORS[operator])
-
-
-def fallback(operator: str) -> str:
-    """What serves an operator where nothing was chosen, or what was chosen cannot.
-
-    >>> fallback("int_sum"), fallback("max")
-    ('prefix', 'blocks')
-    """
-    return "prefix" if accepts("prefix", operator) else "blocks"
+__all__ = ["OWN", "TECHNIQUES", "ImpossiblePair", "Recipe", "accepts", "fallback", "technique"]
