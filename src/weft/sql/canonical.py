@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-
-from sqlglot.dialects.spark import Spark
+from functools import cache
 
 from weft.sql.tokens import Token, Tokens, closing, is_call
 
 _WORDS = """AND AS BETWEEN CASE DISTINCT DIV ELSE END ESCAPE FALSE FROM ILIKE IN INTERVAL IS LIKE NOT NULL OR REGEXP
 RLIKE THEN TRUE WHEN WHERE"""
 KEYWORDS = frozenset(_WORDS.split())
-_RESERVED = KEYWORDS | {word for keyword in Spark.Tokenizer.KEYWORDS for word in keyword.split()}
-_RESERVED |= {"CURRENT_TIME", "LOCALTIMESTAMP", "SESSION_USER", "USER"}
 _ALSO_FUNCTIONS = frozenset({"LIKE", "ILIKE", "RLIKE", "REGEXP", "INTERVAL"})
 _SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SAME = {"==": "=", "<>": "!=", "!>": "<=", "!<": ">=", "!": "NOT"}
@@ -60,7 +57,16 @@ def _spell(token: Token, keep: bool, call: bool) -> str:
 
 
 def _needs_quotes(plain: str) -> bool:
-    return not _SIMPLE.fullmatch(plain) or plain.upper() in _RESERVED
+    return not _SIMPLE.fullmatch(plain) or plain.upper() in _reserved()
+
+
+@cache
+def _reserved() -> frozenset[str]:
+    """Asked for only where a name stands in backquotes: sqlglot takes longer to load than most texts to read."""
+    from sqlglot.dialects.spark import Spark
+
+    words = {word for keyword in Spark.Tokenizer.KEYWORDS for word in keyword.split()}
+    return KEYWORDS | words | {"CURRENT_TIME", "LOCALTIMESTAMP", "SESSION_USER", "USER"}
 
 
 def _makes_a_struct(tokens: Tokens) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
+from typing import TYPE_CHECKING
 
 from weft.sql.clauses import cql_bracket
+from weft.sql.plain import is_plain
 from weft.sql.refuse import Source
 from weft.sql.tokens import Tokens
+
+if TYPE_CHECKING:
+    from sqlglot.errors import ParseError
 
 _FOREIGN = {">>>": ">> ", "!>": "<=", "!<": ">="}
 """Operators of Spark that sqlglot does not know, and others of the same length and place in the grammar."""
@@ -19,6 +20,8 @@ _FOREIGN = {">>>": ">> ", "!>": "<=", "!<": ">="}
 
 def check_syntax(source: Source, tokens: Tokens) -> None:
     """Refuse what is no SQL, at the place where reading stopped. CQL's brackets are blanked, so places stay."""
+    if is_plain(source, tokens):
+        return
     begin = tokens[0].start
     text = list(source.text[begin : tokens[-1].end])
     has_struct_type = any(t.upper == "STRUCT" and tokens[i + 1].text == "<" for i, t in enumerate(tokens[:-1]))
@@ -40,6 +43,9 @@ def check_syntax(source: Source, tokens: Tokens) -> None:
             text[i] = "\n" if text[i] == "\n" else " "
     if _reads(re.sub(r"\d+", "0", "".join(text))):
         return
+    import sqlglot
+    from sqlglot.errors import ParseError, TokenError
+
     try:
         sqlglot.parse("".join(text), dialect="spark")
     except ParseError as error:
@@ -54,6 +60,9 @@ def check_syntax(source: Source, tokens: Tokens) -> None:
 @lru_cache(maxsize=10_000)
 def _reads(text: str) -> bool:
     """Whether sqlglot takes it. Queries that differ in their numbers alone are asked about once."""
+    import sqlglot
+    from sqlglot.errors import ParseError, TokenError
+
     try:
         sqlglot.parse(text, dialect="spark")
     except (ParseError, TokenError):
@@ -63,6 +72,8 @@ def _reads(text: str) -> bool:
 
 def _is_about_arguments(said: str) -> bool:
     """Whether sqlglot minds how many arguments a function has: Spark knows better."""
+    from sqlglot import exp
+
     found = re.search(r"missing for <class '.*\.(\w+)'>", said)
     node = getattr(exp, found.group(1), None) if found else None
     return said.startswith("The number of provided arguments") or (node is not None and issubclass(node, exp.Func))

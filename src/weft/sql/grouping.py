@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from weft.sql.calls import is_aggregate
 from weft.sql.canonical import bare, canonical
@@ -113,7 +113,7 @@ def _resolve(source: Source, clauses: Clauses, written: Tokens, items: list[Item
 
 def _moved(node: Node, written: Tokens) -> Tokens:
     """The tokens of a SELECT column, but standing where the key was written, for refusals."""
-    return [replace(t, start=written[0].start, end=written[-1].end) for t in bare(node.tokens)]
+    return [t._replace(start=written[0].start, end=written[-1].end) for t in bare(node.tokens)]
 
 
 def _columns_for_sure(clauses: Clauses, items: list[Item]) -> set[str]:

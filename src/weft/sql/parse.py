@@ -13,6 +13,7 @@ from weft.sql.filters import filter_text
 from weft.sql.grouping import Item, read_grouping, read_items, unreadable
 from weft.sql.refuse import Refused, Source
 from weft.sql.screen import screen
+from weft.sql.shapes import Shapes
 from weft.sql.statements import Statement, statements
 from weft.sql.syntax import Unreadable, read
 from weft.sql.tokens import Token, Tokens, is_call, tokenize
@@ -36,8 +37,13 @@ def parse(text: str, *, name: str | None = None, event_time: str = "ts") -> tupl
         raise source.refuse(unnamed[1].start, unnamed[1].end, reason, "Name it with CREATE VIEW name AS SELECT ....")
     clock = canonical(tokenize(Source(event_time)))
     queries: dict[str, ACQ] = {}
+    shapes = Shapes()
     for statement, begins in zip(found, source.places(s.tokens[0].start for s in found), strict=True):
-        acq = _query(statement, name if name and not statement.named else statement.name, clock)
+        called = name if name and not statement.named else statement.name
+        acq = shapes.find(statement, called)
+        if acq is None:
+            acq = _query(statement, called, clock)
+            shapes.keep(statement, acq)
         acq = replace(acq, begins=begins)
         if acq.name.lower() in queries:
             at, end = (statement.named or statement.tokens[:1])[0], (statement.named or statement.tokens[:1])[-1]
@@ -135,7 +141,7 @@ def _unqualified(parts: Clauses) -> Clauses:
             if tokens[at].is_name and not (at and tokens[at - 1].text == ".") and tokens[at].name not in bound:
                 taken = next((2 * n for names, n in strip if _stands(tokens, at, names)), 0)
             if taken:
-                kept.append(replace(tokens[at + taken], start=tokens[at].start))
+                kept.append(tokens[at + taken]._replace(start=tokens[at].start))
                 at += taken + 1
             else:
                 kept.append(tokens[at])
