@@ -69,9 +69,9 @@ class Cost:
             else:
                 lengths.append(length)
         passes = statistics.rate * sum(map(len, alike.values()))
-        return passes + exact_sum(self._alone(*key, lengths) for key, lengths in alike.items())
+        return passes + exact_sum(self.final_alone(*key, lengths) for key, lengths in alike.items())
 
-    def _alone(self, slide: int, edges: int, lengths: Sequence[int]) -> Fraction:
+    def final_alone(self, slide: int, edges: int, lengths: Sequence[int]) -> Fraction:
         """Final operations of windows with one slide and so many edges in it, a tree each."""
         rate = Fraction(edges * 1_000_000, slide)
         if self.technique.additive and self.technique.together:  # omegas of one edge rate add up

@@ -64,11 +64,18 @@ def _least_cost(plan: Plan, cost: Cost) -> Fraction:
     if technique.additive and technique.floor is technique.omega:
         # No tree costs less than its queries do alone, so nothing but passes can be saved.
         final = plan.unshared - len(plan.workload) * plan.rate
-    elif len(plan.workload) <= MANY:
-        for group in groupings(plan.workload):
-            alone = [tree.edge_rate * tree.omega for tree in (cost.tree([query]) for _, query in group)]
-            final += max(alone) if technique.floor is technique.omega else Fraction(0)
+    elif technique.floor is technique.omega and len(plan.workload) <= MANY:
+        final = sum((_dearest(group, cost) for group in groupings(plan.workload)), Fraction(0))
     return passes + final
+
+
+def _dearest(group: Sequence[Positioned], cost: Cost) -> Fraction:
+    """Final operations of the query that has most by itself: of windows alike but for the range, the longest."""
+    longest: dict[tuple[int, int], int] = {}
+    for _, query in group:
+        key = (query.window.slide, 2 if query.window.length % query.window.slide else 1)
+        longest[key] = max(longest.get(key, 0), query.window.length)
+    return max(cost.final_alone(*key, [length]) for key, length in longest.items())
 
 
 def _subject(plan: Plan) -> str | None:

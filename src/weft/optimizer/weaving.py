@@ -156,13 +156,14 @@ class Weaving:
         listed.keep(table.are_open(row, listed.columns))
         unknown: list[int] = []
         kept: list[tuple[float, int]] = []
+        tops, columns = listed.bounds.tolist(), listed.columns.tolist()
         while listed and len(unknown) < AT_ONCE:
-            column = listed.column
+            listed.pop()
+            column = columns[listed.left]
             if table.is_known(row, column) or not self._single(row, column):
-                kept.append((listed.top, column))
+                kept.append((tops[listed.left], column))
             else:
                 unknown.append(column)
-            listed.pop()
         common = board.common(table.bundles[row].members[0], [table.bundles[c].members[0] for c in unknown])
         table.know(row, unknown, common)
         bounds = table.bounds_known(row, np.array(unknown), common, self._near_saving, self._cost.technique.additive)

@@ -28,6 +28,7 @@ def composite_pass(group: Sequence[Positioned], statistics: Statistics, cost: Co
     slices, _ = edge_rate_between(Edges.of(query.window for _, query in group))
     parts = weave(group, slices, cost)
     folded = statistics.rate + len(parts) * slices + sum((p.rate * p.omega for p in parts), Fraction(0))
-    if folded > sum(cost.alone(query, statistics) for _, query in group):
+    # A pass for each query costs at least its rows: most often nothing more need be added up.
+    if folded > len(group) * statistics.rate and folded > cost.unshared((query for _, query in group), statistics):
         return own_passes(group, statistics, cost)
     return Sharing(tuple(part.tree(cost) for part in parts), composite=True)
