@@ -6,6 +6,7 @@ import json
 
 from typer.testing import CliRunner
 
+from weft.bench import BENCHMARKS
 from weft.bench.plan import SUMMARY, people, random_classes
 from weft.bench.plan_rivals import prototype_density
 from weft.cli.app import app
@@ -36,3 +37,13 @@ def test_every_bar_is_in_the_summary() -> None:
     assert found["summary"]["lazy_same_merges"] is True
     assert found["summary"]["experiments_finished"] == 5
     assert all(row["equal"] for row in found["rows"] if "equal" in row)
+
+
+def test_the_command_itself_is_timed() -> None:
+    done = CliRunner().invoke(app, ["bench", "command", "--json", "--queries", "20", "--times", "1"])
+    assert done.exit_code == 0, done.stderr
+    summary = json.loads(done.stdout)["summary"]
+    assert set(summary) == set(BENCHMARKS["command"].summary)
+    assert summary["trees"] >= 1
+    assert summary["help_seconds"] > 0
+    assert summary["plan_cpu_seconds"] > 0
