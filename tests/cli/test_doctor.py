@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from weft.cli import doctor
 from weft.cli.app import app
 from weft.cli.client import DEFAULT_PORT
+from weft.spark.connectors import JARS
 
 runner = CliRunner()
 
@@ -97,3 +98,18 @@ def test_a_package_outside_its_range_is_missing(monkeypatch: pytest.MonkeyPatch)
     pandas = examined(doctor.CANNOT_RUN)["pandas"]
     assert pandas["found"].startswith("3.0.0, where weft asks for")
     assert pandas["fix"].startswith("pip install 'pandas")
+
+
+def test_the_folder_of_connectors_that_the_user_names_is_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert doctor.CONNECTOR_JARS == JARS
+    monkeypatch.setenv(JARS, str(tmp_path))
+    kafka = examined()["Kafka connector"]
+    assert (kafka["verdict"], str(tmp_path) in kafka["found"]) == ("optional", True)
+    assert f"unset {JARS}" in kafka["fix"]
+    jar = tmp_path / "spark-sql-kafka-0-10_2.13-4.2.0.jar"
+    jar.touch()
+    kafka = examined()["Kafka connector"]
+    assert (kafka["verdict"], kafka["fix"]) == ("ok", "")
+    assert str(jar) in kafka["found"]

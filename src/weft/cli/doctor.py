@@ -36,6 +36,9 @@ LEAST_MEMORY = 6 << 30
 """Spark's driver takes 4 GiB, Python and the system the rest."""
 LEAST_DISK = 1 << 30
 
+CONNECTOR_JARS = "WEFT_CONNECTOR_JARS"
+"""As `weft.spark.connectors` has it; that module needs PySpark, and this one tells where there is none."""
+
 NEEDS_JDK = (
     "install a JDK 17 or 21 (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless; macOS: brew install openjdk@17) "
     "and point JAVA_HOME at it if it is not the java on PATH"
@@ -228,20 +231,28 @@ def _extras() -> Iterator[Finding]:
 
 
 def _kafka() -> Finding:
-    """Spark's connector is a jar that Spark fetches by its name, or that lies beside its own."""
+    """Spark's connector is a jar: in the folder that the user names, fetched by its name, or beside Spark's own."""
+    what, any_release = "Kafka connector", "spark-sql-kafka-0-10_*.jar"
     spark = find_spec("pyspark")
+    ours = version("pyspark") if spark else "VERSION"
+    folder = os.environ.get(CONNECTOR_JARS)
+    if folder is not None:
+        jar = next(iter(sorted(Path(folder).glob(any_release))), None)
+        if jar is not None:
+            return Finding(what, "ok", f"{jar}  ({CONNECTOR_JARS})")
+        fix = f"put the connector's jars there, with what they need, or unset {CONNECTOR_JARS} to have Spark fetch them"
+        return Finding(what, "optional", f"{CONNECTOR_JARS} is {folder}, and has no {any_release}", fix)
     own = [Path(folder) / "jars" for folder in (spark.submodule_search_locations or ())] if spark else []
     homes = [Path.home() / ".ivy2" / "jars", Path.home() / ".ivy2.5.2" / "jars", Path.home() / ".m2" / "repository"]
-    ours = version("pyspark") if spark else "VERSION"
     named = f"**/*spark-sql-kafka-0-10_*-{ours}.jar"
     found = next((jar for place in [*own, *homes] for jar in place.glob(named)), None)
     if found is not None:
-        return Finding("Kafka connector", "ok", str(found))
+        return Finding(what, "ok", str(found))
     fix = (
-        f"Spark fetches it from Maven Central where spark.jars.packages names "
-        f"org.apache.spark:spark-sql-kafka-0-10_2.13:{ours}; without a network put its jars into Spark's folder jars"
+        f"Spark fetches org.apache.spark:spark-sql-kafka-0-10_2.13:{ours} from Maven Central when a job names a topic; "
+        f"without a network, or for another release, point {CONNECTOR_JARS} at a folder of its jars"
     )
-    return Finding("Kafka connector", "optional", "not fetched yet; only Kafka sources and sinks need it", fix)
+    return Finding(what, "optional", "not fetched yet; only Kafka sources and sinks need it", fix)
 
 
 def _calibrated() -> Finding:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pyspark.sql import DataFrame
 
 from weft.model import WeftError
+from weft.spark.aside import AsideRows, make_aside_sink
 from weft.spark.sources.kafka import BAD
-
-BadRows = Callable[[int, DataFrame], object]
-"""Called with a batch's number and its bad records, where it has any; again where the batch is repeated."""
 
 PLACE = ("kafka_partition", "kafka_offset", "kafka_key", BAD)
 
@@ -19,7 +15,7 @@ class BadSink(WeftError):
     """A sink for bad records that weft does not know, or that nothing would come to, or that is missing."""
 
 
-def make_bad_sink(stream: DataFrame, spec: str | BadRows | None) -> BadRows | None:
+def make_bad_sink(stream: DataFrame, spec: str | AsideRows | None) -> AsideRows | None:
     """`parquet:folder`, or a function of the batch's number and a DataFrame."""
     if BAD not in stream.columns:
         if spec is not None:
@@ -27,15 +23,10 @@ def make_bad_sink(stream: DataFrame, spec: str | BadRows | None) -> BadRows | No
         return None
     if spec is None:
         raise BadSink(f"records in {BAD} would be lost: start with bad_sink='parquet:FOLDER', or open with bad='stop'")
-    if callable(spec):
-        return spec
-    kind, _, folder = spec.partition(":")
-    if kind != "parquet" or not folder:
-        raise BadSink(f"unknown sink for bad records {spec!r}; use parquet:FOLDER, or a function(batch, frame)")
-    return lambda batch, rows: rows.write.mode("overwrite").parquet(f"{folder}/weft_batch={batch}")
+    return make_aside_sink(spec, "bad records", BadSink)
 
 
-def set_aside(batch: int, rows: DataFrame, sink: BadRows) -> int:
+def set_aside(batch: int, rows: DataFrame, sink: AsideRows) -> int:
     """How many records of the batch are bad; they are in the sink. One more look at the batch."""
     bad = rows.where(f"{BAD} IS NOT NULL").select(*PLACE)
     found = int(bad.count())

@@ -15,10 +15,11 @@ from pyspark.sql import DataFrame
 from weft.optimizer.serving import Latency, known_latency
 from weft.plan import Plan, explain, to_fragment, to_html, to_json
 from weft.plan.synopses import warn_of_synopses
-from weft.spark.bad import BadRows, make_bad_sink
+from weft.spark.aside import AsideRows
+from weft.spark.bad import make_bad_sink
 from weft.spark.bind import Binding
 from weft.spark.blame import QueriesFailed, blame
-from weft.spark.late import LateRows, make_late_sink
+from weft.spark.late import make_late_sink
 from weft.spark.live import lived, lives_of
 from weft.spark.phantoms import Phantoms, known_phantoming
 from weft.spark.pipeline import BatchMetrics, Pipeline
@@ -92,6 +93,7 @@ class Job:
 
     @property
     def stream(self) -> DataFrame:
+        """What the queries are over."""
         return self.weaver.stream
 
     def explain(self, format: Literal["text", "json", "html"] = "text") -> Any:
@@ -143,9 +145,9 @@ class Job:
         checkpoint: str | Path | None = None,
         trigger: str | None = None,
         available_now: bool = False,
-        late_sink: str | LateRows | None = None,
+        late_sink: str | AsideRows | None = None,
         tap: Tap | None = None,
-        bad_sink: str | BadRows | None = None,
+        bad_sink: str | AsideRows | None = None,
     ) -> Run:
         """Run until stopped. `trigger` is how often a batch begins ('1 second'; as fast as it can without one);
         `available_now` reads what is there and ends. Without a checkpoint folder the run cannot be resumed.

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pyspark.sql import DataFrame
 
 from weft.aggregates import EVENT_TIME
 from weft.engine import QueryLayout
 from weft.model import WeftError
+from weft.spark.aside import AsideRows, make_aside_sink
 from weft.spark.bind import Binding
 from weft.spark.times import Late
-
-LateRows = Callable[[int, DataFrame], object]
-"""Called with a batch's number and its late rows; again with the same ones where the batch is repeated."""
 
 
 class BadLateSink(WeftError):
     """A sink for late rows that weft does not know, or that nothing would come to, or that is missing."""
 
 
-def make_late_sink(late: Late, spec: str | LateRows | None) -> LateRows | None:
+def make_late_sink(late: Late, spec: str | AsideRows | None) -> AsideRows | None:
     """`parquet:folder`, or a function of the batch's number and a DataFrame."""
     if late != "side":
         if spec is not None:
@@ -28,12 +24,7 @@ def make_late_sink(late: Late, spec: str | LateRows | None) -> LateRows | None:
         return None
     if spec is None:
         raise BadLateSink("late='side' needs a sink for the late rows: start with late_sink='parquet:FOLDER'")
-    if callable(spec):
-        return spec
-    kind, _, folder = spec.partition(":")
-    if kind != "parquet" or not folder:
-        raise BadLateSink(f"unknown sink for late rows {spec!r}; use parquet:FOLDER, or a function(batch, frame)")
-    return lambda batch, rows: rows.write.mode("overwrite").parquet(f"{folder}/weft_batch={batch}")
+    return make_aside_sink(spec, "late rows", BadLateSink)
 
 
 def late_rows(rows: DataFrame, binding: Binding, watermark: int) -> DataFrame:

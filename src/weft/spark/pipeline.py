@@ -15,12 +15,13 @@ from pyspark.sql import functions as F
 
 from weft.engine import FOREVER
 from weft.model import WeftError
-from weft.spark.bad import BadRows, set_aside
+from weft.spark.aside import AsideRows
+from weft.spark.bad import set_aside
 from weft.spark.bind import Binding
 from weft.spark.blame import QueriesFailed
 from weft.spark.checkpoint import Checkpoint, Record, segment_from
 from weft.spark.final_aggregate import BucketTask, final_aggregate
-from weft.spark.late import LateRows, late_rows
+from weft.spark.late import late_rows
 from weft.spark.session import batch_settings
 from weft.spark.sink import BucketSink, DriverSink, Sink, deserialise
 from weft.spark.sub_aggregate import LATEST, place, sub_aggregate
@@ -79,9 +80,9 @@ class Pipeline:
     times: Times
     sink: Sink
     checkpoint: Checkpoint | None = None
-    late_sink: LateRows | None = None
+    late_sink: AsideRows | None = None
     tap: Tap | None = None
-    bad_sink: BadRows | None = None
+    bad_sink: AsideRows | None = None
     synopsis_limit: int | None = None
     epoch: str = ""
     """Of what workers may remember: see `BucketTask`."""

@@ -24,11 +24,10 @@ from weft.engine import FOREVER
 from weft.model import ACQ, Life, WeftError
 from weft.optimizer import Stream
 from weft.plan import Plan
+from weft.spark.aside import AsideRows
 from weft.spark.ask import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
-from weft.spark.bad import BadRows
 from weft.spark.blame import blame
 from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record
-from weft.spark.late import LateRows
 from weft.spark.live import CannotChange, Live, Since
 from weft.spark.observing import Observer
 from weft.spark.pipeline import BatchMetrics, Pipeline, TreeState
@@ -62,9 +61,9 @@ class Run:
         folder: str | None,
         trigger: str | None,
         available_now: bool,
-        late_sink: LateRows | None = None,
+        late_sink: AsideRows | None = None,
         tap: Tap | None = None,
-        bad_sink: BadRows | None = None,
+        bad_sink: AsideRows | None = None,
     ) -> None:
         self.job = job
         self.sink = sink
@@ -204,6 +203,7 @@ class Run:
 
     @property
     def active(self) -> bool:
+        """Whether it still reads."""
         return bool(self.query.isActive)
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -257,6 +257,7 @@ class Run:
         return [q.name for q in self._live.plan.workload]
 
     def plan(self) -> Plan:
+        """The plan of these queries, which holds from the next batch on at the latest."""
         return self._live.plan
 
     def add(
