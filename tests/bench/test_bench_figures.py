@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,25 @@ def test_what_a_logarithm_cannot_show_is_left_out() -> None:
 def test_a_page_escapes_what_it_shows() -> None:
     page = to_page("<b>", [Chart("<i>", "<x>", "<y>", {"<s>": [(1, 1), (2, 2)]})], [["<h>"], ["<d>"]])
     assert not any(tag in page for tag in ("<b>", "<i>", "<x>", "<y>", "<s>", "<d>"))
+
+
+def test_the_report_has_a_picture_and_the_papers_words_for_each_figure(tmp_path: Path) -> None:
+    done = runner.invoke(app, ["bench", "report", "--quick", "--json", "--only", "34,p3-41", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    summary = found["summary"]
+    assert (summary["figures"], [row["figure"] for row in found["rows"]]) == (2, ["34", "p3-41"])
+    assert summary["claims"] == summary["agree"] + summary["differ"] + summary["undecided"] > 0
+    page = Path(summary["page"]).read_text()
+    assert page.startswith("# Results")
+    pictures = re.findall(r"!\[.*\]\((.+)\)", page)
+    assert "results/34.svg" in pictures
+    assert all((tmp_path / picture).read_text().startswith("<svg") for picture in pictures)
+    assert "the bit set's operations grow as e\\*\\*n" in page
+
+
+def test_a_report_of_a_figure_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    done = runner.invoke(app, ["bench", "report", "--only", "34,none", "--out", str(tmp_path / "made")])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "no figure 'none'" in done.stderr
+    assert not (tmp_path / "made").exists()

@@ -107,6 +107,15 @@ def to_svg(chart: Chart) -> str:
     return "\n".join([*parts, "</svg>"])
 
 
+def to_file(chart: Chart) -> str:
+    """The same as a file of its own: dark on light, whatever is around it."""
+    style = (
+        "<style>svg { background: #fff; color: #222; } text { font: 11px system-ui, sans-serif; fill: currentColor; } "
+        ".grid { stroke: currentColor; stroke-opacity: .15; }</style>"
+    )
+    return to_svg(chart).replace("<title>", f"{style}\n<title>", 1)
+
+
 def to_text(chart: Chart) -> str:
     """The same in letters; where two lines meet, the later one is seen."""
     if not chart.drawable:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.bench.benchmark import BadSetting, Benchmark, Report, Say, option, whole
-from weft.bench.chart import to_page, to_svg, to_text
+from weft.bench.chart import to_file, to_page, to_text
 from weft.bench.figures import FIGURES
 from weft.bench.figures.figure import Claim, Figure, Scale
 from weft.bench.machine import describe_machine, load
@@ -82,17 +82,17 @@ def _draw(figure: Figure, rows: list[dict[str, Any]], claims: list[Claim], file:
     charts = figure.charts(rows)
     if file.suffix == ".svg" and not charts:
         raise BadSetting(f"{figure.source} is a table; draw it to an .html file")
-    table = [("the papers", "here", "agrees"), *((c.paper, c.ours, _agrees(c.agrees)) for c in claims)]
+    table = [("the papers", "here", "agrees"), *((c.paper, c.ours, agrees_in_words(c.agrees)) for c in claims)]
     title = f"{figure.title} ({figure.source})"
     # One file holds one picture; the page holds all.
-    text = to_svg(charts[0]) if file.suffix == ".svg" else to_page(title, charts, table)
+    text = to_file(charts[0]) if file.suffix == ".svg" else to_page(title, charts, table)
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadSetting(f"{file}: {error.strerror}; name a file that can be written") from error
 
 
-def _agrees(agrees: bool | None) -> str:
+def agrees_in_words(agrees: bool | None) -> str:
     return "-" if agrees is None else "yes" if agrees else "no"
 
 
@@ -108,7 +108,7 @@ def show(report: Report, console: Console) -> None:
     console.print()
     beside = Table("the papers", "here", "agrees", box=None, pad_edge=False)
     for claim in report.summary["claims"]:
-        beside.add_row(claim["paper"], claim["ours"], _agrees(claim["agrees"]))
+        beside.add_row(claim["paper"], claim["ours"], agrees_in_words(claim["agrees"]))
     console.print(beside)
 
 
