@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -12,15 +14,22 @@ import time
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
+from typing import IO
 
-from jars import BROKER, CONNECTORS, NoJars, fetch
+from jars import BROKER, CONNECTORS, TOOLS, NoJars, fetch
 
 PATIENCE = 60
 """Seconds in which a broker must be up."""
 
+TOPIC = "trades"
+SYMBOLS = ("AAPL", "MSFT", "NVDA")
+TRADES_A_SECOND = 10
+
 QUERIES = """SELECT symbol, window.start AS start, avg(price) AS price
-  FROM trades GROUP BY symbol, window(ts, '1 minute', '5 seconds')"""
+  FROM trades GROUP BY symbol, window(ts, '10 seconds', '2 seconds')"""
 
 
 @contextmanager
@@ -88,24 +97,64 @@ def _free_port() -> int:
         return int(trial.getsockname()[1])
 
 
+def trade(random: Random) -> bytes:
+    """A record as the commands below read it."""
+    now = datetime.now(UTC).isoformat()
+    found = {"ts": now, "symbol": random.choice(SYMBOLS), "price": round(random.uniform(90, 110), 2)}
+    return json.dumps(found).encode() + b"\n"
+
+
+@contextmanager
+def producer(servers: str, tools: Path, topic: str = TOPIC) -> Iterator[IO[bytes]]:
+    """Kafka's own producer: a line is a record. The topic is made when its first record comes."""
+    program = [_java(), "-Xmx128m", "-cp", f"{tools}/*", "org.apache.kafka.tools.ConsoleProducer"]
+    process = subprocess.Popen(
+        [*program, "--bootstrap-server", servers, "--topic", topic], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdin is not None
+    try:
+        yield process.stdin
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def reader(servers: str, tools: Path, topic: str) -> list[str]:
+    """The command that shows what a topic holds, and what comes."""
+    program = ["java", "-cp", f"{tools}/*", "org.apache.kafka.tools.consumer.ConsoleConsumer"]
+    return [*program, "--bootstrap-server", servers, "--topic", topic, "--from-beginning"]
+
+
 def main() -> None:
     try:
-        connectors = fetch("connectors", CONNECTORS, alone=True)
-        with tempfile.TemporaryDirectory(prefix="weft-kafka-") as folder, kafka(Path(folder), 9092) as servers:
+        connectors, tools = fetch("connectors", CONNECTORS, alone=True), fetch("tools", TOOLS)
+        with (
+            tempfile.TemporaryDirectory(prefix="weft-kafka-") as folder,
+            kafka(Path(folder), 9092) as servers,
+            producer(servers, tools) as records,
+        ):
             print(
-                f"Kafka listens on {servers}. In another terminal, weave a topic of JSON records:\n\n"
+                f"Kafka listens on {servers}; {TRADES_A_SECOND} trades a second go to the topic {TOPIC}. In another "
+                "terminal, weave them:\n\n"
                 f'  echo "{QUERIES}" > queries.sql\n'
                 f"  export WEFT_CONNECTOR_JARS={connectors}\n"
-                f"  .venv/bin/weft run queries.sql --source kafka:{servers}/trades "
+                f"  .venv/bin/weft run queries.sql --source kafka:{servers}/{TOPIC} "
                 "--schema 'ts TIMESTAMP, symbol STRING, price DOUBLE' "
                 f"--sink kafka:{servers}/answers --checkpoint state\n\n"
+                f"and in a third, read the answers:\n\n  {shlex.join(reader(servers, tools, 'answers'))}\n\n"
                 "Ctrl-C stops it, and its topics are gone.",
                 flush=True,
             )
+            random = Random(1)
             while True:
-                time.sleep(1)
+                records.write(trade(random))
+                records.flush()
+                time.sleep(1 / TRADES_A_SECOND)
     except KeyboardInterrupt:
         return
+    except BrokenPipeError:
+        sys.exit("Kafka's producer has ended; start again")
     except NoJars as error:
         sys.exit(str(error))
 

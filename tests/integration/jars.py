@@ -13,6 +13,8 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "weft"
 
 BROKER = ("org.apache.kafka:kafka_2.13:4.3.1",)
 
+TOOLS = ("org.apache.kafka:kafka-tools:4.3.1",)
+
 CONNECTORS = (
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
     "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -17,8 +18,8 @@ import pytest
 from compare import assert_same_rows
 
 sys.path.insert(0, str(Path(__file__).parent))
-from broker import kafka
-from jars import CONNECTORS, NoJars, fetch
+from broker import kafka, producer, reader, trade
+from jars import CONNECTORS, TOOLS, NoJars, fetch
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -40,6 +41,21 @@ def servers(connectors: Path, tmp_path_factory: Any) -> Iterator[str]:
             yield address
     except NoJars as error:
         pytest.skip(str(error))
+
+
+def test_what_make_kafka_produces_is_read_by_the_command_that_it_prints(servers: str) -> None:
+    try:
+        tools = fetch("tools", TOOLS)
+    except NoJars as error:
+        pytest.skip(str(error))
+    sent = [trade(Random(seed)) for seed in range(5)]
+    with producer(servers, tools, "made") as records:
+        records.writelines(sent)
+        records.close()
+        command = [*reader(servers, tools, "made"), "--max-messages", str(len(sent)), "--timeout-ms", "60000"]
+        said = subprocess.run(command, capture_output=True, check=True, timeout=120).stdout
+    assert sorted(said.splitlines(keepends=True)) == sorted(sent)
+    assert json.loads(sent[0]).keys() == {"ts", "symbol", "price"}
 
 
 def live(life: str, servers: str, folder: Path, connectors: Path) -> int:
