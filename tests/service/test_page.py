@@ -251,6 +251,29 @@ def test_a_query_is_priced_before_it_joins_and_can_be_dropped(opened: Opened, sh
     assert page.locator("details tbody tr").count() >= shown.written
 
 
+def test_a_query_is_paused_and_resumed(opened: Opened, shown: Shown) -> None:
+    shown.run.add("CREATE VIEW held AS SELECT k, window, max(v) AS top FROM stream GROUP BY k, window(ts, '2 seconds')")
+    shown.write()
+    page = opened.go("query/held")
+    page.get_by_label("Pause held", exact=True).click()
+    page.wait_for_selector("main h1:has-text('Queries')")
+    page.get_by_label("Resume held").wait_for()
+    assert "held" not in shown.run.queries()
+    assert page.get_by_role("link", name="held").count() == 0
+    shown.write()
+    answered = shown.answers("held")
+    shown.write()
+    assert shown.answers("held") == answered, "it answers nothing while it is paused"
+    page.get_by_label("Resume held").click()
+    page.get_by_role("link", name="held").wait_for()
+    assert "held" in shown.run.queries()
+    assert page.get_by_label("Resume held").count() == 0
+    shown.write()
+    shown.write()
+    assert shown.answers("held") > answered
+    shown.run.drop("held")
+
+
 def test_with_a_token_the_page_asks_for_it(shown: Shown, browser: Any) -> None:
     server = Server(make_app(shown.service, TOKEN), open_socket("127.0.0.1", 0))
     server.start()

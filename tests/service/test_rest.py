@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from serving import Served
+from serving import LIMITS, Served
 
-from weft.service import Limits, Service
+from weft.service import AnswerBuffer, Limits, Service
 from weft.service.limits import LimitReached
 from weft.service.problems import problem_of
 
@@ -250,3 +250,28 @@ def test_live_answers_of_some_queries(served: Served) -> None:
     ids = [line for line in text.splitlines() if line.startswith("id: ")]
     assert len(ids) == len(set(ids)), "a name that is given twice is followed once"
     refused(served.client.get("/answers/live?query=high&query=nobody"), 404)
+
+
+def test_a_paused_query_costs_nothing_and_comes_back_from_what_is_kept(served: Served) -> None:
+    client, run = served.client, served.run
+    sql = "SELECT k, window, min(v) AS m FROM stream GROUP BY k, window(ts, '5 seconds')"
+    (name,) = client.post("/queries", json={"sql": sql}).json()["added"]
+    served.write()
+    before = client.get("/picture").json()["unshared"]
+    assert client.post(f"/queries/{name}/pause").status_code == 204
+    assert name not in run.queries()
+    assert client.get("/picture").json()["unshared"] < before
+    assert client.get("/queries").json()["paused"] == [{"name": name, "sql": f"CREATE VIEW `{name}` AS {sql}"}]
+    assert client.post(f"/queries/{name}/pause").status_code == 404
+    again = Service(run, AnswerBuffer(), LIMITS)
+    assert name in again.paused(), "a service that starts with the same checkpoint remembers it"
+    assert client.post(f"/queries/{name}/resume").status_code == 204
+    assert name in run.queries()
+    assert client.get("/queries").json()["paused"] == []
+    assert client.post(f"/queries/{name}/resume").status_code == 404
+    served.write()
+    assert run.since(name) is not None
+    assert client.post(f"/queries/{name}/pause").status_code == 204
+    assert client.delete(f"/queries/{name}").status_code == 204
+    assert client.get("/queries").json()["paused"] == []
+    served.write()

@@ -142,7 +142,10 @@ def _queries(app: FastAPI, service: Service) -> None:
     @app.get("/queries", tags=["queries"])
     def all_queries() -> shapes.Queries:
         """Every query of the job, with what it matched, answered and costs."""
-        return shapes.Queries(queries=[shapes.Query(**query) for query in service.queries()])
+        return shapes.Queries(
+            queries=[shapes.Query(**query) for query in service.queries()],
+            paused=[shapes.PausedQuery(name=name, sql=sql) for name, sql in service.paused().items()],
+        )
 
     @app.post("/queries", tags=["queries"], status_code=201, responses=described(409, 503))
     def add(adding: shapes.Adding) -> shapes.Added:
@@ -153,6 +156,16 @@ def _queries(app: FastAPI, service: Service) -> None:
     def preview_of(query: shapes.Sql) -> Preview:
         """What queries would cost if they joined; nothing changes."""
         return preview(*service.preview(query.sql))
+
+    @app.post("/queries/{name:path}/pause", tags=["queries"], status_code=204, responses=described(404, 409, 503))
+    def pause(name: Name) -> None:
+        """A query leaves with the next batch, costs nothing, and is remembered, also by a restart."""
+        service.pause(name)
+
+    @app.post("/queries/{name:path}/resume", tags=["queries"], status_code=204, responses=described(404, 409, 503))
+    def resume(name: Name) -> None:
+        """A paused query joins with the next batch; its first window is the first that is kept whole."""
+        service.resume(name)
 
     @app.get("/queries/{name:path}", tags=["queries"], responses=described(404))
     def one_query(name: Name) -> shapes.Query:
@@ -166,7 +179,7 @@ def _queries(app: FastAPI, service: Service) -> None:
 
     @app.delete("/queries/{name:path}", tags=["queries"], status_code=204, responses=described(404, 409, 503))
     def drop(name: Name) -> None:
-        """A query leaves with the next batch; what it answered stays in the sink."""
+        """A query leaves with the next batch, or is remembered no longer; what it answered stays in the sink."""
         service.drop(name)
 
     @app.post("/ask", tags=["queries"], responses=described(409, 503))

@@ -15,6 +15,7 @@ from weft.model import ACQ, WeftError
 from weft.plan import Plan, query_costs, text
 from weft.service.answers import AnswerBuffer
 from weft.service.limits import Limits
+from weft.service.paused import Paused
 from weft.service.problems import Unserved
 from weft.spark import Run
 from weft.spark.live import CannotChange, Since
@@ -28,6 +29,7 @@ class Service:
         self.answers = answers
         self.limits = limits
         self.closed = False
+        self._paused = Paused(run.checkpoint.store)
         self._changing = threading.Lock()
         answers.present = run.queries
 
@@ -125,8 +127,35 @@ class Service:
     def drop(self, name: str) -> None:
         self._require_running()
         with self._changing:
+            if name in self.paused():
+                self._paused.forget(name)
+                return
             self._require(name)
             self.run.drop(name)
+
+    def paused(self) -> dict[str, str]:
+        """The SQL of the queries that are set aside, by name."""
+        return self._paused.beside(self.run.queries())
+
+    def pause(self, name: str) -> None:
+        """The query leaves with the next batch, and is remembered."""
+        self._require_running()
+        with self._changing:
+            self._require(name)
+            self._paused.keep(self.run.plan().workload.by_name[name])  # first: a kill in between must not lose it
+            try:
+                self.run.drop(name)
+            except WeftError:
+                self._paused.forget(name)
+                raise
+
+    def resume(self, name: str) -> None:
+        """It comes back, and answers from the first window that is kept whole."""
+        found = self.paused()
+        if name not in found:
+            raise Unserved(HTTPStatus.NOT_FOUND, f"no query {name} is paused", "GET /queries lists those that are.")
+        self.add(found[name], since="state")
+        self._paused.forget(name)
 
     def ask(self, sql: str) -> pa.Table:
         self._require_running()

@@ -66,8 +66,14 @@ class Query(BaseModel):
     lag_seconds: float | None = Field(description="From the end of its newest answered window to the clock.")
 
 
+class PausedQuery(BaseModel):
+    name: str
+    sql: str
+
+
 class Queries(BaseModel):
     queries: list[Query]
+    paused: list[PausedQuery] = Field(description="Out of the job, and remembered; POST .../resume brings one back.")
 
 
 class Column(BaseModel):

@@ -51,4 +51,6 @@ export async function request(path, { method = "GET", body, headers = {}, signal
 
 export const get = async (path, options) => (await request(path, options)).json();
 export const post = async (path, body, options) => (await request(path, { ...options, method: "POST", body })).json();
+export const pause = (name) => request(`/queries/${encodeURIComponent(name)}/pause`, { method: "POST" });
+export const resume = (name) => request(`/queries/${encodeURIComponent(name)}/resume`, { method: "POST" });
 export const drop = (name) => request(`/queries/${encodeURIComponent(name)}`, { method: "DELETE" });

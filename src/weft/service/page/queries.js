@@ -1,7 +1,7 @@
-// The queries of the job: found by name or text, sorted, watched, dropped; and new ones.
+// The queries of the job: found by name or text, sorted, watched, paused, dropped; and new ones.
 
 import { watch, watched } from "./answers.js";
-import { drop, get } from "./api.js";
+import { drop, get, pause, resume } from "./api.js";
 import { count, el, percent, say, seconds } from "./dom.js";
 import { queryEditor } from "./editor.js";
 
@@ -15,12 +15,13 @@ export function queriesView(root, job) {
   const search = el("input", { type: "search", id: "search", placeholder: "name or SQL", oninput: () => { limit = PAGE; draw(); } });
   const found = el("p", { class: "dim", role: "status" });
   const body = el("tbody");
+  const aside = el("div", { class: "card", hidden: true });
   const more = el("button", { type: "button", onclick: () => { limit += PAGE; draw(); } }, "Show more");
   const heads = COLUMNS.map(([field, word]) => el("th", { scope: "col", class: ["name", "window"].includes(field) ? "" : "n", "aria-sort": "none" },
     el("button", { type: "button", onclick: () => sortBy(field) }, word)));
   root.append(el("h1", {}, "Queries"), queryEditor(job, load), el("h2", {}, "In the job"),
     el("div", { class: "row" }, el("label", { htmlFor: "search" }, "Find"), search, found),
-    el("div", { class: "scroll" }, el("table", {}, el("caption", { class: "unseen" }, "Queries of the job"),
+    aside, el("div", { class: "scroll" }, el("table", {}, el("caption", { class: "unseen" }, "Queries of the job"),
       el("thead", {}, el("tr", {}, ...heads, el("th", { scope: "col" }, el("span", { class: "unseen" }, "actions")))), body)), more);
 
   let queries = [];
@@ -33,7 +34,9 @@ export function queriesView(root, job) {
   }
 
   async function load() {
-    queries = (await get("/queries")).queries.map((query) => ({ ...query, window: `${query.range} every ${query.slide}` }));
+    const found = await get("/queries");
+    queries = found.queries.map((query) => ({ ...query, window: `${query.range} every ${query.slide}` }));
+    drawPaused(found.paused);
     draw();
   }
 
@@ -51,6 +54,16 @@ export function queriesView(root, job) {
     more.hidden = hits.length <= limit;
   }
 
+  function drawPaused(paused) {
+    aside.hidden = !paused.length;
+    const busy = aside.contains(document.activeElement); // a button that asks "Sure?" stays what it is
+    if (busy && aside.dataset.names === JSON.stringify(paused)) return;
+    aside.dataset.names = JSON.stringify(paused);
+    aside.replaceChildren(el("h3", {}, "Paused"), el("ul", { class: "paused" }, ...paused.map((query) => el("li", { class: "row" },
+      el("strong", {}, query.name), el("code", { title: query.sql }, query.sql.slice(0, 120)),
+      el("span", { class: "last row" }, changeButton("Resume", query.name, resume, "joins again with the next batch", job, load), dropButton(query.name, job, load))))));
+  }
+
   function line(query, chosen) {
     const is = chosen.has(query.name);
     return el("tr", {},
@@ -59,7 +72,7 @@ export function queriesView(root, job) {
       el("td", { class: "n" }, count(query.answers)), el("td", { class: "n" }, count(query.late_rows)), el("td", { class: "n" }, seconds(query.lag_seconds)),
       el("td", { class: "row" },
         el("button", { type: "button", "aria-pressed": String(is), "aria-label": `Watch ${query.name}`, onclick: () => toggle(query.name) }, "Watch"),
-        dropButton(query.name, job, load)));
+        pauseButton(query.name, job, load), dropButton(query.name, job, load)));
   }
 
   function toggle(name) {
@@ -72,6 +85,24 @@ export function queriesView(root, job) {
   const timer = setInterval(() => { if (!job.paused && !document.hidden) load().catch(job.failed); }, EVERY);
   const stop = job.onPlan(load);
   return () => { clearInterval(timer); stop(); };
+}
+
+export const pauseButton = (name, job, done) => changeButton("Pause", name, pause, "leaves with the next batch and can be resumed", job, done);
+
+function changeButton(word, name, change, told, job, done) {
+  const button = el("button", { type: "button", "aria-label": `${word} ${name}`, onclick: async () => {
+    button.disabled = true;
+    try {
+      await change(name);
+      say(`${name} ${told}`);
+      await done();
+    } catch (error) {
+      job.failed(error);
+    } finally {
+      button.disabled = false;
+    }
+  } }, word);
+  return button;
 }
 
 // Asks once more in its own place before it drops.

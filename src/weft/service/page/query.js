@@ -3,7 +3,7 @@
 import { AnswerCard, followAll } from "./answers.js";
 import { get } from "./api.js";
 import { amount, clock, count, el, percent, seconds } from "./dom.js";
-import { dropButton } from "./queries.js";
+import { dropButton, pauseButton } from "./queries.js";
 import { highlight } from "./sql.js";
 
 export function queryView(root, job, name) {
@@ -11,7 +11,8 @@ export function queryView(root, job, name) {
   const sql = el("pre", { class: "sql", tabIndex: 0, "aria-label": "SQL" });
   const card = new AnswerCard(name, job, { link: false });
   const stop = new AbortController();
-  root.append(el("div", { class: "row" }, el("h1", {}, name), el("span", { class: "last" }, dropButton(name, job, () => { location.hash = "#/queries"; }))),
+  const gone = () => { location.hash = "#/queries"; };
+  root.append(el("div", { class: "row" }, el("h1", {}, name), el("span", { class: "last row" }, pauseButton(name, job, gone), dropButton(name, job, gone))),
     el("div", { class: "card" }, sql), facts, card.root);
 
   async function look() {
