@@ -90,6 +90,7 @@ def test_the_whole_command_streams_then_measures(spark: Any, monkeypatch: pytest
     report = json.loads(done.stdout)
     assert report["plan"]["queries"] == 100
     assert report["stream"]["rows"] > 0
+    assert report["first_answers_seconds"] is None or report["stream"]["answers"] > 0
     assert report["saved"]["sampled"] is True
     assert report["saved"]["apart_queries"] < 100
     assert len(report["saved"]["checked"]) == measuring.CHECKED

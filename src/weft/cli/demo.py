@@ -60,11 +60,12 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object; all else goes to stderr.")] = False,
 ) -> None:
     """A hundred queries over a live stream of trades, and what sharing saves."""
+    begun = time.monotonic()
     screen = Screen(Console(stderr=as_json))
     try:
         with _listening(port) if page else nullcontext() as bound:
             usual = inf if page else USUAL_SECONDS
-            report = _demo(screen, usual if seconds is None else seconds, rate, seed, bound)
+            report = _demo(screen, usual if seconds is None else seconds, rate, seed, bound, begun)
     except KeyboardInterrupt:
         screen.say("stopped")
         raise typer.Exit(INTERRUPTED) from None
@@ -80,7 +81,9 @@ def _listening(port: int) -> socket:
     return open_socket("127.0.0.1", port)
 
 
-def _demo(screen: Screen, seconds: float, rate: int, seed: int, bound: socket | None) -> dict[str, Any]:
+def _demo(
+    screen: Screen, seconds: float, rate: int, seed: int, bound: socket | None, begun: float
+) -> dict[str, Any]:
     queries = Workload(parse(query_text()))
     plan = optimize(queries, rate=rate, strategy=STRATEGY)
     screen.print(explain(plan, SHOWN_QUERIES))
@@ -97,7 +100,10 @@ def _demo(screen: Screen, seconds: float, rate: int, seed: int, bound: socket | 
     job = _aside(
         lambda: weave(trades.bounded(spark, 0), queries, watermark=DELAY, strategy=STRATEGY, rate=rate)
     )
-    metrics = _stream(screen, job, trades, board, seconds, bound)
+    metrics, answered = _stream(screen, job, trades, board, seconds, bound)
+    first = None if answered is None else answered - begun
+    if first is not None:
+        screen.print(f"first answers {first:.1f} s after the command was typed")
     with screen.drawing(keep=False):
         saved = _aside(lambda: measure(job, trades, say=screen.say))
     screen.print(saved.text())
@@ -105,6 +111,7 @@ def _demo(screen: Screen, seconds: float, rate: int, seed: int, bound: socket | 
         "seed": seed,
         "rate": rate,
         "plan": _summary(plan),
+        "first_answers_seconds": first,
         "stream": metrics,
         "newest": board.to_json(),
         "saved": saved.to_json(),
@@ -132,7 +139,8 @@ def _aside(work: Callable[[], T]) -> T:
 
 def _stream(
     screen: Screen, job: Job, trades: Trades, board: Board, seconds: float, bound: socket | None
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], float | None]:
+    """What the run came to, and when its first answers were shown."""
     from weft.demo.measure import over
 
     live = over(job, trades.opened_at(time.time_ns() // 1000).live(job.stream.sparkSession))
@@ -143,12 +151,12 @@ def _stream(
         screen.print(f"a page to look at: {server.url}")
     try:
         with screen.drawing(keep=True):
-            _watch(run, screen, board, seconds)
+            answered = _watch(run, screen, board, seconds)
     finally:
         if server is not None:
             server.stop()
         run.stop()
-    return run.metrics()
+    return run.metrics(), answered
 
 
 def _served(job: Job, board: Board, bound: socket) -> tuple[Run, Server]:
@@ -161,10 +169,10 @@ def _served(job: Job, board: Board, bound: socket) -> tuple[Run, Server]:
     return run, server
 
 
-def _watch(run: Run, screen: Screen, board: Board, seconds: float) -> None:
-    """Show the run for `seconds`, counted from its first rows: until then Spark compiles."""
+def _watch(run: Run, screen: Screen, board: Board, seconds: float) -> float | None:
+    """Show the run for `seconds`, counted from its first rows: until then Spark compiles. When answers came first."""
     screen.say("waiting for the first batch")
-    begun = None
+    begun = answered = None
     # Asleep here, not in a call to the JVM, so that Ctrl-C does not break one off.
     while not run.wait(0.01):
         time.sleep(LOOK_SECONDS)
@@ -173,8 +181,11 @@ def _watch(run: Run, screen: Screen, board: Board, seconds: float) -> None:
             continue
         begun = begun or time.monotonic()
         screen.show(cast(Metrics, metrics), board)
+        if answered is None and metrics["answers"]:
+            answered = time.monotonic()
         if time.monotonic() - begun >= seconds:
-            return
+            break
+    return answered
 
 
 def _summary(plan: Plan) -> dict[str, Any]:
