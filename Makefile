@@ -42,7 +42,8 @@ check: lint test ## lint, then test
 examples: jdk $(STAMP) ## run the notebooks of examples/ and keep what they show
 	for story in examples/*.ipynb; do $(BIN)/python tests/docs/notebooks.py $$story || exit 1; done
 
-docs: $(STAMP) ## the documentation as a site, in build/site
+docs: $(STAMP) ## the documentation as a site, in build/site; its reference pages are written from the code
+	$(BIN)/python tests/docs/reference.py
 	$(BIN)/mkdocs build --quiet
 
 bench: jdk $(STAMP) ## list the benchmarks and run a quick one against plain Spark

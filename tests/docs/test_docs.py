@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from reference import pages
 
 import weft
 
@@ -52,6 +53,11 @@ def test_every_page_is_in_the_contents() -> None:
         named(p) for p in PAGES if p.is_relative_to(ROOT / "docs") and str(p.relative_to(ROOT / "docs")) not in contents
     ]
     assert not missing
+
+
+@pytest.mark.parametrize("name", ["cards.md", "sql.md", "api.md"])
+def test_the_reference_is_as_the_code_is(name: str) -> None:
+    assert (ROOT / "docs" / name).read_text() == pages()[name], "make docs writes it anew"
 
 
 def run_apart(script: str, folder: Path, *arguments: str) -> str:
