@@ -84,17 +84,17 @@ def _listening(port: int) -> socket:
 def _demo(
     screen: Screen, seconds: float, rate: int, seed: int, bound: socket | None, begun: float
 ) -> dict[str, Any]:
+    session = _begin(_open_session)  # a JVM takes seconds to start: the plan is made and shown meanwhile
     queries = Workload(parse(query_text()))
     plan = optimize(queries, rate=rate, strategy=STRATEGY)
     screen.print(explain(plan, SHOWN_QUERIES))
     screen.say("starting Spark")
-    # Imported late: the plan is on the screen before pyspark is read.
+    spark = _wait(session)
     from weft.demo.measure import measure
     from weft.demo.show import Board
     from weft.demo.trades import DELAY, Trades
-    from weft.spark import local_session, weave
+    from weft.spark import weave
 
-    spark = _aside(local_session)
     trades, board = Trades(seed, rate), Board()
     screen.say(f"weaving {len(queries)} queries into one job")
     job = _aside(
@@ -118,11 +118,21 @@ def _demo(
     }
 
 
+def _open_session() -> Any:
+    from weft.spark import local_session
+
+    return local_session()
+
+
 def _aside(work: Callable[[], T]) -> T:
     """In another thread, so that Ctrl-C breaks off the waiting for it and not a call to the JVM.
 
     A session that is made there also leaves Ctrl-C alone: PySpark would answer it by cancelling the batch that runs.
     """
+    return _wait(_begin(work))
+
+
+def _begin(work: Callable[[], T]) -> Future[T]:
     result: Future[T] = Future()
 
     def run() -> None:
@@ -132,6 +142,10 @@ def _aside(work: Callable[[], T]) -> T:
             result.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
+    return result
+
+
+def _wait(result: Future[T]) -> T:
     while not result.done():
         time.sleep(0.05)
     return result.result()
