@@ -1,4 +1,4 @@
-"""`weft add`, `drop`, `list` and `ask` against the running service."""
+"""`weft add`, `pause`, `resume`, `drop`, `list` and `ask` against the running service."""
 
 from __future__ import annotations
 
@@ -35,6 +35,21 @@ def test_queries_are_added_listed_and_dropped(served: Served) -> None:
     dropped = runner.invoke(app, ["drop", "least"])
     assert (dropped.exit_code, dropped.stdout) == (0, "dropped least\n")
     assert "least" not in served.run.queries()
+
+
+def test_queries_are_paused_and_resumed(served: Served) -> None:
+    assert runner.invoke(app, ["add", LEAST.replace("least AS SELECT", "held AS SELECT")]).exit_code == 0
+    served.write()
+    paused = runner.invoke(app, ["pause", "held"])
+    assert (paused.exit_code, paused.stdout) == (0, "paused held\n"), paused.stderr
+    assert "held" not in served.run.queries()
+    assert runner.invoke(app, ["list"]).stdout.splitlines()[-1] == "paused: held"
+    resumed = runner.invoke(app, ["resume", "held", "--json"])
+    assert (resumed.exit_code, json.loads(resumed.stdout)) == (0, {"resumed": ["held"]}), resumed.stderr
+    assert "held" in served.run.queries()
+    refused = runner.invoke(app, ["resume", "held"])
+    assert (refused.exit_code, refused.stderr.splitlines()[0]) == (2, "no query held is paused")
+    assert runner.invoke(app, ["drop", "held"]).exit_code == 0
 
 
 def test_a_refusal_stands_under_the_word_that_is_wrong() -> None:

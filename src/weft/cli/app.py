@@ -20,6 +20,8 @@ COMMANDS: Mapping[str, str] = {
     "serve": "serve:serve",
     "add": "remote:add",
     "drop": "remote:drop",
+    "pause": "remote:pause",
+    "resume": "remote:resume",
     "list": "remote:list_queries",
     "ask": "remote:ask",
     "demo": "demo:demo",

@@ -1,9 +1,10 @@
-"""`weft add`, `drop`, `list` and `ask`: commands to a running service."""
+"""`weft add`, `pause`, `resume`, `drop`, `list` and `ask`: commands to a running service."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -41,23 +42,37 @@ def add(
     typer.echo(json.dumps(found) if as_json else f"added {', '.join(found['added'])}")
 
 
-def drop(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Queries that leave.")],
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Queries, by name.")]
+
+
+def drop(names: Names, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Drop queries of a running service; what they answered stays."""
+    _each(names, "dropped", lambda path: call(url, "DELETE", path), as_json)
+
+
+def pause(names: Names, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Take queries out of a running service, and remember them."""
+    _each(names, "paused", lambda path: call(url, "POST", f"{path}/pause"), as_json)
+
+
+def resume(names: Names, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Bring paused queries back, from the first window that is kept whole."""
+    _each(names, "resumed", lambda path: call(url, "POST", f"{path}/resume"), as_json)
+
+
+def _each(names: list[str], done: str, change: Callable[[str], object], as_json: bool) -> None:
     for name in names:
-        call(url, "DELETE", f"/queries/{quote(name)}")
+        change(f"/queries/{quote(name)}")
         if not as_json:
-            typer.echo(f"dropped {name}")
+            typer.echo(f"{done} {name}")
     if as_json:
-        typer.echo(json.dumps({"dropped": names}))
+        typer.echo(json.dumps({done: names}))
 
 
 def list_queries(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List the queries of a running service."""
-    queries = call(url, "GET", "/queries")["queries"]
+    found = call(url, "GET", "/queries")
+    queries = found["queries"]
     if as_json:
         typer.echo(json.dumps(queries))
         return
@@ -67,6 +82,8 @@ def list_queries(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         lag = "-" if q["lag_seconds"] is None else f"{q['lag_seconds']:,.1f} s"
         table.add_row(q["name"], q["range"], q["slide"], *numbers, lag)
     console().print(table)
+    if found["paused"]:
+        typer.echo(f"paused: {', '.join(q['name'] for q in found['paused'])}")
 
 
 def ask(sql: SqlText, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
