@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -78,6 +77,8 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=F
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"weft {version('weft')}")
         raise typer.Exit
 
