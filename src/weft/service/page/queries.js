@@ -34,9 +34,9 @@ export function queriesView(root, job) {
   }
 
   async function load() {
-    const found = await get("/queries");
-    queries = found.queries.map((query) => ({ ...query, window: `${query.range} every ${query.slide}` }));
-    drawPaused(found.paused);
+    const answer = await get("/queries");
+    queries = answer.queries.map((query) => ({ ...query, window: `${query.range} every ${query.slide}` }));
+    drawPaused(answer.paused);
     draw();
   }
 
