@@ -19,6 +19,9 @@ from weft.sql.syntax import Unreadable, read
 from weft.sql.tokens import Token, Tokens, is_call, tokenize
 from weft.sql.window import Windowing
 
+LONGEST_NAME = 80
+"""Bytes of a query's name: percent-encoded, three for each, it is still a folder's name."""
+
 
 def parse(text: str, *, name: str | None = None, event_time: str = "ts") -> tuple[ACQ, ...]:
     """The queries of a text. `name` is for the one that does not name itself.
@@ -45,9 +48,11 @@ def parse(text: str, *, name: str | None = None, event_time: str = "ts") -> tupl
             acq = _query(statement, called, clock)
             shapes.keep(statement, acq)
         acq = replace(acq, begins=begins)
-        if acq.name.lower() in queries:
+        taken, long = acq.name.lower() in queries, len(acq.name.encode()) > LONGEST_NAME
+        if taken or long:
             at, end = (statement.named or statement.tokens[:1])[0], (statement.named or statement.tokens[:1])[-1]
-            reason = f"another query is named {acq.name} already."
+            too_long = f"a name has at most {LONGEST_NAME} bytes: sinks call folders, topics and rows by it."
+            reason = f"another query is named {acq.name} already." if taken else too_long
             raise source.refuse(at.start, end.end, reason, "Name it with CREATE VIEW name AS SELECT ....")
         queries[acq.name.lower()] = acq
     return tuple(queries.values())
