@@ -95,10 +95,12 @@ def to_markdown(found: Sequence[Drawn], settings: ReportSettings) -> str:
     lines = [
         "# Results",
         "",
-        f"Every figure and table of the papers that weft draws, with sizes `{settings.sizes}`, a mean of "
-        f"{settings.repeat} workloads a point, seed {settings.seed}. Of what the papers say {agree} agree, {differ} do "
-        f"not, and {unclear} these sizes cannot tell; [the papers' figures, and ours](figures.md) has the reasons. "
-        "`weft bench report` writes this page, and `weft bench figure NAME` runs one figure.",
+        f"Figures and tables of the papers as weft draws them, with {settings.sizes} sizes, seed {settings.seed}, and "
+        f"{'one workload' if settings.repeat == 1 else f'a mean of {settings.repeat} workloads'} a point. Of what the "
+        f"papers say {agree} agree, {differ} do not, and {unclear} cannot be told by these sizes; "
+        "[the papers' figures, and ours](figures.md) has the reasons. "
+        f"`weft bench report{' --quick' if settings.sizes == 'quick' else ''} --out docs` writes this page; "
+        "`weft bench figure NAME` runs one figure.",
         "",
         "| figure | what it shows | agrees | differs | cannot tell |",
         "|---|---|---|---|---|",
