@@ -95,7 +95,7 @@ def to_svg(chart: Chart) -> str:
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" text-anchor="end">{short(tick)}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 10}" text-anchor="middle">{escape(chart.x)}</text>')
-    parts.append(f'<text x="4" y="{TOP}">{escape(chart.y)}</text>')
+    parts.append(f'<text x="4" y="{TOP - 4}">{escape(chart.y)}</text>')
     for number, (name, points) in enumerate(chart.drawable.items()):
         colour = COLOURS[number % len(COLOURS)]
         path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in points)
