@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
-LARGEST = 200_000
+LARGEST = 300_000
 REFUSED = """CREATE VIEW everything AS
 SELECT symbol, collect_list(price) AS prices
 FROM trades GROUP BY symbol, window(ts, '1 minute', '10 seconds')"""
