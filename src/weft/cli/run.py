@@ -25,14 +25,14 @@ from weft.cli.stream import (
     Schema,
     Sink,
     Source,
+    SynopsisLimit,
     Trigger,
     Watermark,
+    weave_stream,
 )
-from weft.optimizer.serving import known_latency
 
 if TYPE_CHECKING:
     from weft.spark import Run
-    from weft.spark.times import Late
 
 LOOK_SECONDS = 0.5
 """How often a run is looked at for the progress line."""
@@ -60,35 +60,31 @@ def run(
     strategy: Strategy = "tri_weave",
     technique: Technique = "auto",
     latency: LatencyOption = "batch",
+    synopsis_limit: SynopsisLimit = None,
     as_json: AsJson = False,
     seconds: ForSeconds = None,
 ) -> None:
     """Answer the queries over a stream, until stopped."""
     workload = read_queries(file, event_time)
-    from weft.spark import connectors, local_session, open_source, weave
-
-    stream = open_source(
-        local_session(connectors(source, sink)),
+    job = weave_stream(
+        workload,
         source,
+        sink,
+        event_time=event_time,
+        watermark=watermark,
         schema=schema,
         files_a_batch=files_a_batch,
         rows_a_batch=rows_a_batch,
-        event_time=event_time,
-        bad="stop" if bad_sink is None else "aside",
-    )
-    job = weave(
-        stream,
-        workload,
-        event_time=event_time,
-        watermark=watermark,
-        late=cast("Late", late),
+        bad_sink=bad_sink,
+        late=late,
         lateness=lateness,
         retain=retain,
         max_skew=max_skew,
         idle_timeout=idle_timeout,
         strategy=strategy,
         technique=technique,
-        latency=known_latency(latency),
+        latency=latency,
+        synopsis_limit=synopsis_limit,
     )
     started = job.start(
         sink=sink, checkpoint=checkpoint, trigger=trigger, available_now=drain, late_sink=late_sink, bad_sink=bad_sink

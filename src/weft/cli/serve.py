@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,17 +36,16 @@ from weft.cli.stream import (
     Schema,
     Sink,
     Source,
+    SynopsisLimit,
     Trigger,
     Watermark,
+    parse_bytes,
+    weave_stream,
 )
 from weft.model import WeftError
-from weft.optimizer.serving import known_latency
 
 if TYPE_CHECKING:
     from weft.service import Server, Service
-    from weft.spark.times import Late
-
-BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 class MissingExtra(WeftError):
@@ -55,17 +54,6 @@ class MissingExtra(WeftError):
 
 class BadToken(WeftError):
     """A token that cannot be used."""
-
-
-def parse_bytes(text: str | int) -> int:
-    """
-    >>> parse_bytes("500"), parse_bytes("2 GB"), parse_bytes("1.5MiB")
-    (500, 2147483648, 1572864)
-    """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", str(text).lower())
-    if match is None:
-        raise typer.BadParameter(f"{text!r} is not a number of bytes, such as 500MB or 20 GB")
-    return int(float(match[1]) * BYTES[match[2]])
 
 
 def serve(
@@ -89,6 +77,7 @@ def serve(
     strategy: Strategy = "tri_weave",
     technique: Technique = "auto",
     latency: LatencyOption = "batch",
+    synopsis_limit: SynopsisLimit = None,
     host: Annotated[str, typer.Option(help="Where to listen; others than this machine need a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = DEFAULT_PORT,
     token_file: Annotated[
@@ -115,30 +104,25 @@ def serve(
     limits = Limits(queries=max_queries, state_bytes=max_state)
     limits.check_queries(0, len(workload))
     with open_socket(host, port) as bound:
-        from weft.spark import connectors, local_session, open_source, weave
-
-        stream = open_source(
-            local_session(connectors(source, sink)),
+        job = weave_stream(
+            workload,
             source,
+            sink,
+            event_time=event_time,
+            watermark=watermark,
             schema=schema,
             files_a_batch=files_a_batch,
             rows_a_batch=rows_a_batch,
-            event_time=event_time,
-            bad="stop" if bad_sink is None else "aside",
-        )
-        job = weave(
-            stream,
-            workload,
-            event_time=event_time,
-            watermark=watermark,
-            late=cast("Late", late),
+            bad_sink=bad_sink,
+            late=late,
             lateness=lateness,
             retain=retain,
             max_skew=max_skew,
             idle_timeout=idle_timeout,
             strategy=strategy,
             technique=technique,
-            latency=known_latency(latency),
+            latency=latency,
+            synopsis_limit=synopsis_limit,
         )
         answers = AnswerBuffer(keep)
         with stopped_by_signals() as stopped:
