@@ -97,8 +97,8 @@ def test_offset_filter_keys_and_several_aggregates_are_shown_where_there_are_any
         "",
         " busy  avg(price), count(*) FILTER (WHERE volume > 9)",
         "range 1 h 30 min  slide 30 min",
-        "costs 10,000.00",
-        "offset 15 s  at most a slide apart  by symbol, venue  where price > 3",
+        "costs 10,024.00",
+        "offset 15 s  answers at most a slide apart, at multiples of 15 s  by symbol, venue  where price > 3",
     ]
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.engine.answers import answer_tree
+from weft.engine.answers import Meter, answer_tree
 from weft.engine.combining import absorb
 from weft.engine.groups import GroupIndex
-from weft.engine.layout import FeedLayout, Layout, TreeLayout
+from weft.engine.layout import FOREVER, FeedLayout, Layout, TreeLayout
 from weft.engine.matching import matched_rows
 from weft.engine.partials import Partials
 from weft.engine.settling import settle
@@ -36,6 +36,9 @@ class Step:
     """Queries that cannot be answered, for a reason that Spark would stop them for."""
     synopses: int = 0
     """Bytes of partials that have no fixed size, before what no later window covers was forgotten."""
+    scans: Mapping[str, float] = field(default_factory=dict)
+    refreshes: Mapping[str, float] = field(default_factory=dict)
+    """Seconds that queries took which are answered at most so often: see `Meter`."""
 
 
 def advance(state: State, partials: pa.Table | None, until: int, layout: Layout, batch: int = 0) -> Step:
@@ -63,7 +66,7 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
             earliest = None
             if state.watermark is not None and before is not None and not feed.replayed:
                 earliest = before[tree.number]
-                missed = _late(fresh, tree, state.watermark - layout.lateness)
+                missed = _late(fresh, tree, state.watermark - layout.lateness, layout.answered)
                 late.update({name: rows for name, rows in missed.items() if name not in layout.held})
             new = _take_in(fresh, feed, tree, earliest)
             taken[tree.number] = new
@@ -74,10 +77,11 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
     synopses = sum(kept[t.number].synopsis_bytes(t.components) for t in layout.trees if t.number in kept)
     answers: dict[str, pa.Table] = {}
     failed: dict[str, str] = {}
+    meter = Meter()
     for tree in layout.current:
         new = taken.get(tree.number, Partials.none())
         index = groups[tree.grouping.number]
-        given, not_given = answer_tree(kept, new, tree, index, state.watermark, until, layout, batch)
+        given, not_given = answer_tree(kept, new, tree, index, state.watermark, until, layout, batch, meter)
         answers |= given
         failed |= not_given
     trees = {}
@@ -88,7 +92,8 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
             live = kept[tree.number].where(kept[tree.number].slices >= after[tree.number])
             count = len(groups[tree.grouping.number])
             trees[tree.number] = settle(live, tree, answered.get(tree.number), ended[tree.number], count)
-    return Step(answers, State(until, trees, groups).pruned(layout), added, groups, late, matched, failed, synopses)
+    left = State(until, trees, groups).pruned(layout)
+    return Step(answers, left, added, groups, late, matched, failed, synopses, meter.scans, meter.answers)
 
 
 def _receive(table: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials | None:
@@ -120,8 +125,11 @@ def _take_in(fresh: Partials, feed: FeedLayout, tree: TreeLayout, earliest: int 
     return mine.fold(tree.edges, tree.components)
 
 
-def _late(fresh: Partials, tree: TreeLayout, watermark: int) -> dict[str, int]:
-    """How many rows missed a window of each query that ended by `watermark`; the first component counts rows."""
+def _late(fresh: Partials, tree: TreeLayout, watermark: int, answered: Mapping[str, int]) -> dict[str, int]:
+    """How many rows missed a window of each query that ended by `watermark`; the first component counts rows.
+
+    Of who is answered at most so often it is the window that was answered last.
+    """
     early = np.flatnonzero(fresh.slices < watermark)
     if not len(early):
         return {}
@@ -136,6 +144,9 @@ def _late(fresh: Partials, tree: TreeLayout, watermark: int) -> dict[str, int]:
             first = np.maximum(first, w.first_begun(query.since))
         begins = w.offset + first * w.slide
         missed = (begins + w.length <= watermark) & (begins <= slices)
+        if query.asked is not None:
+            end = answered.get(query.name, -FOREVER)
+            missed &= (slices >= end - w.length) & (slices < end)
         bit = tree.filters[query.filter]
         if bit is not None:
             missed &= (fresh.words[bit[0]][early] >> bit[1]) & 1 == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -14,14 +16,14 @@ import pyarrow.compute as pc
 from weft.aggregates import Component
 from weft.engine.combining import ranges_of
 from weft.engine.groups import GroupIndex
-from weft.engine.layout import CallLayout, Layout, QueryLayout, TreeLayout
+from weft.engine.layout import FOREVER, CallLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.lower import lower
 from weft.engine.partials import Partials
 from weft.engine.project import Columns, Typed, evaluate
 from weft.engine.ranges import Longs, Ranges, Serving
 from weft.engine.synopses import Synopses
 from weft.kernels import count_windows, fill_windows, locate_windows
-from weft.model import WeftError, Window
+from weft.model import Refresh, WeftError, Window
 
 
 def answer_tree(
@@ -33,14 +35,20 @@ def answer_tree(
     until: int,
     layout: Layout,
     batch: int,
+    meter: Meter,
 ) -> tuple[dict[str, pa.Table], dict[str, str]]:
     """The rows of every query of the tree for windows that end in `(answered, until]`; where answers are revised, also
     for those before that the partials in `new` came too late for. And why queries have none that cannot be answered.
+
+    Queries that are answered at most so often come last: what they are measured to take is what they take in addition.
     """
     views: dict[tuple[str | None, tuple[int, ...]], View] = {}
     answers: dict[str, pa.Table] = {}
     failed: dict[str, str] = {}
-    for query in (q for q in tree.queries if q.name not in layout.held):
+    present = [q for q in tree.queries if q.name not in layout.held]
+    for query in sorted(present, key=lambda q: q.asked is not None):
+        if query.asked is not None and query.name not in layout.refresh:
+            continue
         key = (query.filter, query.older)
         if key not in views:
             sources = [tree, *(t for t in layout.trees if t.number in query.older)]
@@ -49,10 +57,13 @@ def answer_tree(
         before = None if query.name in layout.fresh else answered
         tables = []
         try:
-            due = view.due(query, before, until)
-            if due is not None:
+            if query.asked is not None:
+                due = meter.prepare(query, tree, view, layout.refresh[query.name])
+                with meter.answering(query.name, due):
+                    tables += [] if due is None else [_project(query, view, due, index, layout)]
+            elif (due := view.due(query, before, until)) is not None:
                 tables.append(_project(query, view, due, index, layout))
-            if layout.lateness and before is not None:
+            if layout.lateness and before is not None and query.asked is None:
                 touched = view.touched(query, _passing(new, query.filter, tree), before, layout.lateness)
                 if touched is not None:
                     tables.append(_project(query, view, touched, index, layout, batch))
@@ -63,6 +74,30 @@ def answer_tree(
             plain = tables if len(tables) == 1 else [table.cast(query.schema) for table in tables]
             answers[query.name] = pa.concat_tables(plain)
     return answers, failed
+
+
+class Meter:
+    """Seconds that queries take which are answered at most so often: to prepare what they read, once for all, and to
+    answer each for one window."""
+
+    def __init__(self) -> None:
+        self.scans: dict[str, float] = {}
+        self.answers: dict[str, float] = {}
+
+    def prepare(self, query: QueryLayout, tree: TreeLayout, view: View, refresh: Refresh) -> Due | None:
+        due = view.refreshed(query, refresh)
+        for kind, component in zip(tree.reads(query), query.components, strict=True):
+            begun = time.perf_counter()
+            view.prepare(component)
+            self.scans.setdefault(kind, time.perf_counter() - begun)
+        return due
+
+    @contextmanager
+    def answering(self, name: str, due: Due | None) -> Iterator[None]:
+        begun = time.perf_counter()
+        yield
+        windows = 1 if due is None else len(np.unique(due.ks))
+        self.answers[name] = (time.perf_counter() - begun) / windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +168,22 @@ class View:
             self._due[key] = self._enumerate(query.window, low, high)
         return self._due[key]
 
+    def refreshed(self, query: QueryLayout, refresh: Refresh) -> Due | None:
+        """The windows that a query is answered for which is answered at most so often."""
+        assert query.asked is not None
+        window, low = query.asked, None
+        if refresh.first is not None:
+            begin = refresh.first - query.asked.length
+            window = Window(query.asked.length, refresh.step, begin % refresh.step)
+            low = window.first_begun(begin)
+        if query.since is not None:
+            low = max(window.first_begun(query.since), -FOREVER if low is None else low)
+        high = window.last_ended(refresh.last if query.until is None else min(refresh.last, query.until))
+        key = (window, low, high)
+        if key not in self._due:
+            self._due[key] = self._enumerate(window, low, high)
+        return self._due[key]
+
     def touched(self, query: QueryLayout, new: Partials, answered: int, lateness: int) -> Due | None:
         """The windows of the query that end in `(answered - lateness, answered]` and hold one of these partials."""
         late = new.where(new.slices < answered)
@@ -184,6 +235,16 @@ class View:
             columns = self._partials.columns[self._place[component]]
             self._ranges[component] = ranges_of(component.kind, columns, self._serving)
         return self._ranges[component]
+
+    def prepare(self, component: Component) -> None:
+        """What is the same for all windows, now and not with the first of them."""
+        if not len(self._partials):
+            return
+        prepared, nothing = self._prepared(component), np.empty(0, np.int64)
+        if isinstance(prepared, Synopses):
+            prepared.prepare(self._offsets)
+        else:
+            prepared.combine(nothing, nothing)
 
     def lowered(self, call: CallLayout, due: Due) -> pa.Array:
         if call not in due.lowered:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from weft.engine.answers import answer_tree
+from weft.engine.answers import Meter, answer_tree
 from weft.engine.groups import GroupIndex
 from weft.engine.layout import Grouping, Layout, QueryLayout, TreeLayout
 from weft.engine.partials import Partials
@@ -69,7 +69,8 @@ def answer_once(state: State, query: QueryLayout, source: Source, layout: Layout
     }
     asked = replace(query, since=source.reader.since, older=tuple(older))
     tree = replace(trees[current], grouping=coarser, queries=(asked,))
-    answers, failed = answer_tree(kept, Partials.none(), tree, groups, None, until, replace(layout, lateness=0), 0)
+    layout = replace(layout, lateness=0)
+    answers, failed = answer_tree(kept, Partials.none(), tree, groups, None, until, layout, 0, Meter())
     if failed:
         raise EvaluationError(failed[query.name])
     found = answers.get(query.name)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from weft.aggregates import Component, UserAggregate
 from weft.engine.project import Typed
-from weft.model import Edges, Window
+from weft.model import Edges, Refresh, Window
 
 FOREVER = 2**62
 """A watermark that no event time reaches: what `drain` advances to."""
@@ -51,10 +51,18 @@ class QueryLayout:
     """Windows that end after it are not the query's; None: all are."""
     older: tuple[int, ...] = ()
     """Trees of former plans that still hold rows of its windows."""
+    asked: Window | None = None
+    """At most: the window as it was asked for; `window` has one at every interval. None: every window is answered."""
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        return tuple(dict.fromkeys(c for call in self.calls for c in call.components))
 
     def first_open(self, watermark: int) -> int:
-        """The begin of the earliest window that the watermark has not passed."""
-        return self.window.begin(self.window.last_ended(watermark) + 1)
+        """The begin of the earliest window that may still be answered: the watermark has not passed it, or, where one
+        is answered now and then, it is the newest that it has passed."""
+        ended = self.window.last_ended(watermark)
+        return self.window.begin(ended + 1 if self.asked is None else ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,11 @@ class TreeLayout:
     """The edges where windows begin: all that slices behind the watermark are still cut at. None: at every edge."""
     since: int | None = None
     """Rows before it may lie in trees of former plans; None: it has seen all."""
+
+    def reads(self, query: QueryLayout) -> tuple[str, ...]:
+        """What has to be prepared of the tree before a query is answered, a name for each component."""
+        where = f"tree {self.number}, {query.filter}, every {query.window.slide}"
+        return tuple(f"{c.kind}({', '.join(c.arguments)}) {c.setting} of {where}" for c in query.components)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +134,10 @@ class Layout:
     """Windows that ended so long ago are answered again when a late row comes for them."""
     retain: int = 0
     """The slices of windows that ended so long ago are kept, for queries that come later."""
+    refresh: Mapping[str, Refresh] = field(default_factory=dict)
+    """At most: the windows that queries are answered for in this batch; who is not named waits."""
+    answered: Mapping[str, int] = field(default_factory=dict)
+    """At most: the end of the window that each was answered for last."""
 
     @property
     def queries(self) -> tuple[QueryLayout, ...]:

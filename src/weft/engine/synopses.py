@@ -116,6 +116,10 @@ class Synopses(Ranges):
         groups, lo, hi = windows
         return getattr(self, f"_{lower}")((*self._slid(offsets), groups, lo, hi), numbers, type_)
 
+    def prepare(self, offsets: Longs) -> None:
+        """Put the values of each group in order, once for all who read them."""
+        self._ranked(offsets)
+
     def _slid(self, offsets: Longs) -> tuple[Any, ...]:
         ranks, _, firsts = self._ranked(offsets)
         return ranks, self._weights, self._bounds, firsts

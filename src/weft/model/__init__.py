@@ -4,6 +4,7 @@ from weft.model.acq import ACQ, Call, InvalidWorkload, Life, Output, Workload
 from weft.model.edges import EdgeClass, Edges
 from weft.model.errors import WeftError
 from weft.model.expression import Expression
+from weft.model.refresh import Refresh, at_intervals
 from weft.model.window import InvalidWindow, Window
 
 __all__ = [
@@ -16,7 +17,9 @@ __all__ = [
     "InvalidWorkload",
     "Life",
     "Output",
+    "Refresh",
     "WeftError",
     "Window",
     "Workload",
+    "at_intervals",
 ]

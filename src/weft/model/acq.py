@@ -75,12 +75,24 @@ class ACQ:
     where: str | None = None
     having: Expression | None = None
     refresh: Refresh = "exact"
+    asked: Window | None = None
+    """At most: the window that was asked for, where `window` has an interval for its slide."""
     text: str = field(default="", compare=False)
     spark_sql: str = field(default="", compare=False)
     life: Life | None = field(default=None, compare=False)
     """None: it lives as long as the job."""
     begins: tuple[int, int] = field(default=(1, 1), compare=False)
     """Line and column of `text` in the whole text that it was given in."""
+
+    @property
+    def shown(self) -> Window:
+        """The window as the user wrote it."""
+        return self.asked or self.window
+
+    @property
+    def identity(self) -> str:
+        """Text that is the same where a query asks for the same, and that can be parsed again."""
+        return self.text if self.refresh == "at_most" else self.spark_sql
 
     @property
     def grouping(self) -> tuple[str, str, tuple[str, ...]]:

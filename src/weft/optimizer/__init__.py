@@ -18,7 +18,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeVar
 
-from weft.model import ACQ, WeftError, Workload
+from weft.model import ACQ, WeftError, Workload, at_intervals
 from weft.optimizer.cost import Cost, Statistics
 from weft.optimizer.estimate import Stream
 from weft.optimizer.guarantee import find_guarantee
@@ -75,6 +75,8 @@ def optimize(
     `weft.optimizer.seconds`.
     """
     workload = workload if isinstance(workload, Workload) else Workload(workload)
+    if any(query.refresh == "at_most" for query in workload):
+        workload = Workload(map(at_intervals, workload))
     if not workload:
         raise CannotOptimize("there is no query to plan; give at least one")
     priced = Cost(_choice("technique", technique, TECHNIQUES))

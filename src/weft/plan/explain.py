@@ -94,7 +94,7 @@ def _queries(plan: Plan, tree: Tree, costs: dict[str, Fraction], limit: int | No
     rows = []
     for name in names:
         query = plan.workload.by_name[name]
-        window = query.window
+        window = query.shown
         rows.append(
             (
                 name,
@@ -183,10 +183,11 @@ def _query(query: ACQ, cost: Fraction) -> dict[str, Any]:
     return {
         "name": query.name,
         "calls": [text.call(aggregate) for aggregate in query.calls],
-        "range_us": query.window.length,
-        "slide_us": query.window.slide,
-        "offset_us": query.window.offset,
+        "range_us": query.shown.length,
+        "slide_us": query.shown.slide,
+        "offset_us": query.shown.offset,
         "refresh": query.refresh,
+        **({} if query.asked is None else {"interval_us": query.window.slide}),
         "source": query.source,
         "event_time": query.event_time,
         "keys": list(query.keys),

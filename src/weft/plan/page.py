@@ -187,7 +187,7 @@ def _window(plan: Plan, name: str) -> str:
     query = plan.workload.by_name[name]
     aggregates = text.calls(query)
     short = aggregates if len(aggregates) <= 28 else f"{aggregates[:27]}\u2026"
-    return f"{short}, {text.duration(query.window.length)} every {text.duration(query.window.slide)}"
+    return f"{short}, {text.duration(query.shown.length)} every {text.duration(query.shown.slide)}"
 
 
 def _table(plan: Plan) -> str:
@@ -205,7 +205,7 @@ def _rows(plan: Plan) -> Iterator[str]:
             tree = plan.trees[index]
             for name in tree.queries:
                 query = plan.workload.by_name[name]
-                window = f"{text.duration(query.window.length)} every {text.duration(query.window.slide)}"
+                window = f"{text.duration(query.shown.length)} every {text.duration(query.shown.slide)}"
                 cells = (name, text.calls(query), window, text.extras(query))
                 yield (
                     "<tr>"

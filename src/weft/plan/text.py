@@ -136,10 +136,11 @@ def calls(query: ACQ) -> str:
 def extras(query: ACQ) -> str:
     """What not every query has: offset, filter, keys, and SLIDE AT MOST."""
     parts = []
-    if query.window.offset:
-        parts.append(f"offset {duration(query.window.offset)}")
+    if query.shown.offset:
+        parts.append(f"offset {duration(query.shown.offset)}")
     if query.refresh == "at_most":
-        parts.append("at most a slide apart")
+        every = "" if query.asked is None else f", at multiples of {duration(query.window.slide)}"
+        parts.append(f"answers at most a slide apart{every}")
     if query.keys:
         parts.append(f"by {', '.join(query.keys)}")
     if query.where:

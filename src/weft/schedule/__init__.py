@@ -11,6 +11,7 @@ from weft.schedule.cost import Combines, Cost, run_cost, schedule_cost
 from weft.schedule.periodic import InvalidPeriodic, Periodic, common_interval
 from weft.schedule.policies import POLICIES, Policy
 from weft.schedule.queue import Queue, Run, UnknownQuery
+from weft.schedule.refreshing import Asked, Chosen, Schedule, choose
 from weft.schedule.scan import NotCovered, execute, scan
 from weft.schedule.shortening import Shortened, shorten
 from weft.schedule.simulate import Simulated, simulate
@@ -19,7 +20,9 @@ from weft.schedule.task import Task, groups, merged, sub_groups
 
 __all__ = [
     "POLICIES",
+    "Asked",
     "Budget",
+    "Chosen",
     "Combines",
     "Cost",
     "Intervals",
@@ -29,11 +32,13 @@ __all__ = [
     "Policy",
     "Queue",
     "Run",
+    "Schedule",
     "Shortened",
     "Simulated",
     "Synopsis",
     "Task",
     "UnknownQuery",
+    "choose",
     "common_interval",
     "execute",
     "groups",

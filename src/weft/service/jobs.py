@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
@@ -81,8 +81,8 @@ class Service:
         return {
             "name": acq.name,
             "sql": acq.text,
-            "range": text.duration(acq.window.length),
-            "slide": text.duration(acq.window.slide),
+            "range": text.duration(acq.shown.length),
+            "slide": text.duration(acq.shown.slide),
             "keys": list(acq.keys),
             "where": acq.where,
             "joined": joined,
@@ -91,7 +91,7 @@ class Service:
             "matched_rows": metrics["matched_by_query"].get(acq.name, 0),
             "answers": metrics["answers_by_query"].get(acq.name, 0),
             "late_rows": metrics["late_by_query"].get(acq.name, 0),
-            "lag_seconds": lag(acq, self.run.watermark),
+            "lag_seconds": lag(acq, self.run.watermark, metrics["refreshes_by_query"]),
         }
 
     def add(
@@ -201,9 +201,11 @@ def refusing_as_spark() -> Iterator[None]:
         raise Unserved(HTTPStatus.UNPROCESSABLE_ENTITY, said, "Write the query without it.") from error
 
 
-def lag(acq: ACQ, watermark: int | None) -> float | None:
+def lag(acq: ACQ, watermark: int | None, refreshed: Mapping[str, Mapping[str, Any]]) -> float | None:
     """Seconds since the end of the newest window that is answered; None: none can be yet."""
-    if watermark is None:
+    if watermark is None or (acq.refresh == "at_most" and acq.name not in refreshed):
         return None
     end = acq.window.end(acq.window.last_ended(watermark))
+    if acq.refresh == "at_most":
+        end = refreshed[acq.name]["answered"]
     return max(0.0, time.time() - end / 1e6)

@@ -125,7 +125,7 @@ def _trees(plan: Plan, feed: Feed, costs: dict[str, Fraction]) -> Iterator[Plann
 
 
 def _query(query: ACQ, cost: Fraction) -> PlannedQuery:
-    window = f"{text.duration(query.window.length)} every {text.duration(query.window.slide)}"
+    window = f"{text.duration(query.shown.length)} every {text.duration(query.shown.slide)}"
     about = f"{text.calls(query)}, {window}"
     return PlannedQuery(name=query.name, cost=float(cost), about=about, extras=text.extras(query))
 

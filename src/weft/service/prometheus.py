@@ -52,12 +52,16 @@ def families(service: Service) -> list[Family]:
     costs, whole = query_costs(plan), float(plan.cost) or 1.0
     last = run.batches()[-1:]
     latest = last[0].latest if last else None
+    refreshed = metrics["refreshes_by_query"]
 
     def one(value: float | None) -> Samples:
         return [({}, value)]
 
     def by_query(values: Mapping[str, float | None]) -> Samples:
         return [({"query": q.name}, values.get(q.name, 0)) for q in plan.workload]
+
+    def by_refreshed(what: str) -> Samples:
+        return [({"query": name}, found[what]) for name, found in refreshed.items()]
 
     def by_tree(what: str) -> Samples:
         return [({"tree": str(tree["tree"])}, tree[what]) for tree in trees]
@@ -128,7 +132,31 @@ def families(service: Service) -> list[Family]:
             "weft_query_lag_seconds",
             "gauge",
             "From the end of the query's newest answered window to the clock.",
-            by_query({q.name: lag(q, mark) for q in plan.workload}),
+            by_query({q.name: lag(q, mark, refreshed) for q in plan.workload}),
+        ),
+        Family(
+            "weft_query_refreshes_total",
+            "counter",
+            "Windows that a query with SLIDE AT MOST was answered for.",
+            by_refreshed("refreshes"),
+        ),
+        Family(
+            "weft_query_refresh_late_seconds",
+            "gauge",
+            "How long ago the next answer of a query with SLIDE AT MOST was due, in event time; above 0: overload.",
+            by_refreshed("late_seconds"),
+        ),
+        Family(
+            "weft_refresh_runs_total",
+            "counter",
+            "Runs in which queries with SLIDE AT MOST were answered.",
+            one(metrics["refresh_runs"]),
+        ),
+        Family(
+            "weft_refresh_shared_runs_total",
+            "counter",
+            "Of these, those in which several queries were answered.",
+            one(metrics["refresh_shared_runs"]),
         ),
         Family(
             "weft_query_cost_ratio",

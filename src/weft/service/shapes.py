@@ -141,6 +141,16 @@ class TreeState(BaseModel):
     state_bytes: int
 
 
+class Refreshed(BaseModel):
+    """A query with SLIDE AT MOST."""
+
+    refreshes: int = Field(description="Windows that it was answered for.")
+    answered: int = Field(description="The end of its newest one, in microseconds since 1970.")
+    late_seconds: float = Field(description="How long ago the next one was due, in event time.")
+    slide_seconds: float
+    period_seconds: float = Field(description="How often it is answered: as asked, or more often together with others.")
+
+
 class Status(BaseModel):
     """Counters from the start of the job, rates over its latest batches."""
 
@@ -158,6 +168,10 @@ class Status(BaseModel):
     late_by_query: dict[str, int]
     answers_by_query: dict[str, int]
     matched_by_query: dict[str, int]
+    refreshes_by_query: dict[str, Refreshed]
+    refreshes_per_second: float
+    refresh_runs: int
+    refresh_shared_runs: int = Field(description="Runs in which several queries with SLIDE AT MOST were answered.")
     state_bytes: int
     queries: int
     waiting: list[str] = Field(description="Queries that still read their past from the source.")

@@ -32,6 +32,7 @@ def ask(weaver: Weaver, acq: ACQ, binding: Binding, checkpoint: Checkpoint, reco
         raise CannotAsk("a query that is asked once has no life; leave FOR and UNTIL out, or add it")
     if record.watermark is None or record.watermark == FOREVER:
         raise CannotAsk("no slice is kept: " + ("the stream was drained" if record.drained else "no row has come yet"))
+    acq = replace(acq, refresh="exact")  # asked once, there is nothing to refresh
     plan, asked = replace(weaver, times=Times()).weave(Workload([acq]))
     (query,), keys = asked.layout.queries, plan.feeds[0].keys
     layout = _as_written(binding.layout)

@@ -225,7 +225,7 @@ class _Binder:
             shape, shapes = _shape(acq), self._analyse.known.shapes
             if shape not in shapes:
                 shapes[shape] = self._bind_query(acq, self._schemas[shape], types)
-            layout = replace(shapes[shape], name=acq.name, window=acq.window)
+            layout = replace(shapes[shape], name=acq.name, window=acq.window, asked=acq.asked)
             self._analyse.known.bound[acq.name] = acq, layout
         return layout
 
@@ -254,6 +254,7 @@ class _Binder:
             schema=pa.schema(
                 [pa.field(f.name, to_arrow_type(f.dataType, timezone="UTC"), f.nullable) for f in schema.fields]
             ),
+            asked=acq.asked,
         )
 
     def _types_of_nodes(self, acq: ACQ, schema: StructType) -> dict[str, pa.DataType]:
@@ -304,7 +305,7 @@ WIDE = 100
 
 def _asked(acq: ACQ) -> str:
     """The query as Spark is asked about it: its own text, or the same over windows that do not overlap."""
-    if acq.window.length <= WIDE * acq.window.slide or not all(output.name for output in acq.outputs):
+    if acq.shown.length <= WIDE * acq.shown.slide or not all(output.name for output in acq.outputs):
         return acq.spark_sql
     names = (output.name.replace("`", "``") for output in acq.outputs)
     items = ", ".join(f"{o.expression.sql} AS `{name}`" for o, name in zip(acq.outputs, names, strict=True))
@@ -320,7 +321,7 @@ def _grouped(acq: ACQ) -> str:
 def _shape(acq: ACQ) -> ACQ | str:
     """Equal where names and types of the answers are: all but the window, or the text where Spark names by it."""
     named = all(output.name for output in acq.outputs)
-    return replace(acq, name="", window=ANY_WINDOW) if named else acq.spark_sql
+    return replace(acq, name="", window=ANY_WINDOW, asked=None) if named else acq.spark_sql
 
 
 def _needs_zone(node: Typed) -> bool:

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from weft.engine import Layout, State
 from weft.model import WeftError
+from weft.schedule import Schedule
 from weft.spark.store import Store
 
 FAN_IN = 8
@@ -67,6 +68,8 @@ class Record:
     drained: bool = False
     apart: int = 0
     """How many batches Spark knows nothing of: those without rows, while the stream was idle or at its end."""
+    schedule: Schedule = field(default_factory=Schedule)
+    """Of the queries that are answered at most so often: when each was, and what the next batch may spend."""
     changes: int = 0
     """Segments that were named since the last record that names them all; 0: it is this one."""
 
@@ -295,6 +298,7 @@ def _record_from(value: dict[str, Any], later: Sequence[dict[str, Any]]) -> Reco
             segments[bucket] = stay + list(map(segment_from, added))
     value = {"apart": int(value["drained"]), **value}  # earlier versions knew no other batch without rows
     known = {field.name: value[field.name] for field in fields(Record) if field.name in value}
+    known["schedule"] = Schedule(**value.get("schedule", {}))  # earlier versions had none
     return Record(**{**known, "segments": {bucket: tuple(found) for bucket, found in segments.items()}})
 
 

@@ -72,6 +72,8 @@ class BucketTask:
             "matched": dict(step.matched),
             "trees": {number: [kept.slice_count(), len(kept)] for number, kept in step.state.trees.items()},
             "synopses": step.synopses,
+            "scans": dict(step.scans),
+            "refreshes": dict(step.refreshes),
             "seconds": clock.laps,
             "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }

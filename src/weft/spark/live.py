@@ -80,12 +80,12 @@ class Live:
 
     def _resume(self, record: PlanRecord) -> None:
         """The queries that are given, without those that were dropped and with those that were added while it ran."""
-        wanted = {q.name: q for q in self.plan.workload if q.spark_sql not in record.dropped.get(q.name, ())}
+        wanted = {q.name: q for q in self.plan.workload if q.identity not in record.dropped.get(q.name, ())}
         for name in record.live:
             if name not in wanted:
                 (wanted[name],) = parse(record.texts[name], event_time=self._weaver.event_time, name=name)
         added = [n for n in wanted if n not in record.texts]
-        changed = [n for n, q in wanted.items() if record.texts.get(n, q.spark_sql) != q.spark_sql]
+        changed = [n for n, q in wanted.items() if record.texts.get(n, q.identity) != q.identity]
         gone = [n for n in record.texts if n not in wanted]
         parts = (("added", added), ("replaced", changed), ("dropped", gone))
         said = [f"{what} {', '.join(names)}" for what, names in parts if names]
@@ -149,7 +149,7 @@ class Live:
 
     def _forget(self, queries: Sequence[ACQ]) -> None:
         for query in queries:
-            texts = (*self._dropped.get(query.name, ()), query.spark_sql)
+            texts = (*self._dropped.get(query.name, ()), query.identity)
             self._dropped[query.name] = tuple(dict.fromkeys(texts))
             self._lives.pop(query.name, None)
             if self._held.pop(query.name, None) is not None:
@@ -387,7 +387,7 @@ class Live:
         record = plan_record(
             batch,
             self.binding.layout,
-            texts={q.name: q.spark_sql for q in self.plan.workload},
+            texts={q.name: q.identity for q in self.plan.workload},
             groupings=self.binding.groupings,
             live=self._live,
             dropped=dict(self._dropped),

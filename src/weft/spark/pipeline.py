@@ -6,7 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from weft.spark.blame import QueriesFailed
 from weft.spark.checkpoint import Checkpoint, Record, segment_from
 from weft.spark.final_aggregate import BucketTask, final_aggregate
 from weft.spark.late import late_rows
+from weft.spark.refreshes import choose_refreshes
 from weft.spark.session import batch_settings
 from weft.spark.sink import BucketSink, DriverSink, Sink, deserialise
 from weft.spark.sub_aggregate import LATEST, place, sub_aggregate
@@ -67,6 +68,8 @@ class BatchMetrics:
     """By tree; trees of former plans are there until no open window needs them."""
     selectivity: float = 1.0
     """The share of the rows that a pass makes partials of: some query wants them."""
+    refreshes: int = 0
+    """Windows that queries were answered for which are answered at most so often."""
     synopsis_bytes: int = 0
     """What partials of no fixed size held when windows were answered: values, or samples of them."""
 
@@ -86,6 +89,8 @@ class Pipeline:
     synopsis_limit: int | None = None
     epoch: str = ""
     """Of what workers may remember: see `BucketTask`."""
+    interval: float | None = None
+    """Seconds from the begin of a batch to that of the next; None: a batch takes the time that it takes."""
 
     def run_batch(self, rows: DataFrame, batch: int, before: Record | None) -> tuple[Record, BatchMetrics]:
         """rows      (columns...)
@@ -120,8 +125,10 @@ class Pipeline:
                 mark = _later(None if before is None else before.watermark, mark)
                 passed = None if before is None else before.watermark
                 if self.late_sink is not None and passed is not None and (seen["earliest"] or 0) < passed:
-                    self.late_sink(batch, late_rows(rows, self.binding, passed))
-                record, measured = self._advance(partials, batch, before, mark, latest, seen["rows"] or 0, bad=bad)
+                    answered = {} if before is None else before.schedule.answered
+                    self.late_sink(batch, late_rows(rows, self.binding, passed, answered))
+                rest = (latest, seen["rows"] or 0, begun)
+                record, measured = self._advance(partials, batch, before, mark, *rest, bad=bad)
             finally:
                 partials.unpersist()
         whole = time.perf_counter() - begun
@@ -136,7 +143,7 @@ class Pipeline:
         begun = time.perf_counter()
         with batch_settings(rows.sparkSession, self.buckets):
             partials = sub_aggregate(rows, self.binding, self.buckets)
-            record, measured = self._advance(partials, 0, None, FOREVER, None, 0)
+            record, measured = self._advance(partials, 0, None, FOREVER, None, 0, begun)
         return record, _metrics(record, None, 0, time.perf_counter() - begun, **measured)
 
     def run_idle(self, spark: SparkSession, before: Record, watermark: int) -> tuple[Record, BatchMetrics]:
@@ -145,7 +152,7 @@ class Pipeline:
         with batch_settings(spark, self.buckets):
             nothing = place(spark.range(0, 0, 1, 1).selectExpr("CAST(id AS INT) AS bucket"), self.buckets)
             record, measured = self._advance(
-                nothing, before.batch + 1, before, watermark, before.latest, 0, apart=before.apart + 1
+                nothing, before.batch + 1, before, watermark, before.latest, 0, begun, apart=before.apart + 1
             )
         return record, _metrics(record, before, 0, time.perf_counter() - begun, **measured)
 
@@ -165,6 +172,7 @@ class Pipeline:
         watermark: int | None,
         latest: int | None,
         rows: int,
+        begun: float,
         apart: int | None = None,
         bad: int = 0,
     ) -> tuple[Record, dict[str, Any]]:
@@ -175,6 +183,8 @@ class Pipeline:
             layout = past.into(layout)
         if self.binding.replayed:
             partials = place(partials, self.buckets)
+        chosen = choose_refreshes(layout, before, until)
+        layout = replace(layout, refresh=chosen.refresh, answered=chosen.before.answered)
         task = BucketTask(
             layout=layout,
             batch=batch,
@@ -200,6 +210,7 @@ class Pipeline:
                 f"the values that exact aggregates keep take {synopses:,} bytes, above synopsis_limit="
                 f"{self.synopsis_limit:,}; weave with a higher one, or use the approximate forms that explain() names"
             )
+        cores = min(self.buckets, partials.sparkSession.sparkContext.defaultParallelism)
         record = Record(
             batch=batch,
             watermark=watermark,
@@ -213,6 +224,7 @@ class Pipeline:
             state_bytes=sum(r["state_bytes"] for r in buckets.values()),
             drained=watermark == FOREVER,
             apart=(0 if before is None else before.apart) if apart is None else apart,
+            schedule=chosen.measured(buckets.values(), time.perf_counter() - begun, self.interval, cores),
         )
         record_bytes = 0
         if self.checkpoint is not None:
@@ -231,6 +243,7 @@ class Pipeline:
             "worker_memory": memory,
             "record_bytes": record_bytes,
             "synopsis_bytes": synopses,
+            "refreshes": sum(refresh.count for refresh in chosen.refresh.values()),
             "trees": trees,
         }
 

@@ -45,7 +45,7 @@ class PlanRecord:
     batch: int
     """The first batch that runs by it."""
     texts: Mapping[str, str]
-    """Each query as plain Spark would run it."""
+    """Each query as plain Spark would run it, or as it was written where Spark has no words for it."""
     standing: Standing
     groupings: tuple[tuple[str, ...], ...]
     """The key expressions of each grouping, by its number."""

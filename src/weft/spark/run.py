@@ -24,6 +24,7 @@ from weft.engine import FOREVER
 from weft.model import ACQ, Life, WeftError
 from weft.optimizer import Stream
 from weft.plan import Plan
+from weft.schedule import Schedule
 from weft.spark.aside import AsideRows
 from weft.spark.ask import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
 from weft.spark.blame import blame
@@ -31,10 +32,11 @@ from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record
 from weft.spark.live import CannotChange, Live, Since
 from weft.spark.observing import Observer
 from weft.spark.pipeline import BatchMetrics, Pipeline, TreeState
+from weft.spark.refreshes import refreshed
 from weft.spark.sink import JobSink, MemorySink, Sink
 from weft.spark.store import Store
 from weft.spark.tap import Tap
-from weft.sql import parse
+from weft.sql import duration, parse
 from weft.sql.life import lifetime
 from weft.sql.read import Queries, read_queries
 
@@ -81,8 +83,9 @@ class Run:
         binding = self._live.take_up(following, self._record)
         limit = job.weaver.synopsis_limit
         self._pipeline = Pipeline(
-            binding, buckets, times, sink, self.checkpoint, late_sink, tap, bad_sink, limit, uuid.uuid4().hex
-        )
+            binding, buckets, times, sink, self.checkpoint, late_sink, tap, bad_sink, limit, uuid.uuid4().hex,
+            interval=None if trigger is None or available_now else duration(trigger) / 1e6,
+        )  # fmt: skip
         self._observer = Observer(Stream())
         self._binding = binding  # that the state of the record goes by
         self._history: deque[BatchMetrics] = deque(maxlen=1000)
@@ -405,13 +408,15 @@ class Run:
         """
         with self._lock:
             record, recent, spent = self._record, list(self._history)[-10:], dict(self._spent)
+            layout = self._binding.layout
+        schedule, mark = (Schedule(), None) if record is None else (record.schedule, _watermark(record))
         busy = sum(m.seconds for m in recent) or None
         latest = None if record is None else record.latest
         return {
             "batch": None if record is None else record.batch,
             "rows": 0 if record is None else record.rows,
             "rows_per_second": sum(m.rows for m in recent) / busy if busy else 0.0,
-            "watermark": None if (mark := _watermark(record)) is None else _iso(mark),
+            "watermark": None if mark is None else _iso(mark),
             "lag_seconds": None if latest is None else max(0.0, time.time() - latest / 1e6),
             "answers": 0 if record is None else sum(record.answers.values()),
             "answers_per_second": sum(m.answers for m in recent) / busy if busy else 0.0,
@@ -421,6 +426,11 @@ class Run:
             "answers_by_query": {} if record is None else dict(record.answers),
             "matched_by_query": {} if record is None else dict(record.matched),
             "state_bytes_written": 0 if record is None else record.state_bytes,
+            "refreshes_by_query": refreshed(layout, schedule, mark),
+            "refreshes": sum(schedule.refreshes.values()),
+            "refreshes_per_second": sum(m.refreshes for m in recent) / busy if busy else 0.0,
+            "refresh_runs": schedule.runs,
+            "refresh_shared_runs": schedule.shared_runs,
             "waiting": self._live.waiting(),
             "failed": self._live.failed(),
             "queries": len(self._live.plan.workload),

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from pyspark.sql import DataFrame
 
-from weft.model import ACQ, Workload
+from weft.model import ACQ, Workload, at_intervals
 from weft.optimizer import TECHNIQUES, Cost, Stream, optimize
 from weft.optimizer.estimate import estimate
 from weft.optimizer.incremental import Curve, change_plan
@@ -66,7 +66,7 @@ class Weaver:
         """The plan with some queries more and some less; trees that nothing happens to stay as they are."""
         for acq in joining:
             self._check(acq, plan.workload[0])
-        mended, _ = change_plan(plan, joining, leaving, Cost(TECHNIQUES[self.technique]))
+        mended, _ = change_plan(plan, list(map(at_intervals, joining)), leaving, Cost(TECHNIQUES[self.technique]))
         mended = self._served(mended)
         return mended, self.bind(mended, groupings)
 
@@ -129,8 +129,4 @@ class Weaver:
                 f"its window is over {acq.event_time}, but the stream's event time is {self.event_time}",
                 f"Use window({self.event_time}, ...), or weave with event_time={acq.event_time!r}.",
                 fragment=acq.event_time,
-            )
-        if acq.refresh != "exact":
-            raise refuse(
-                acq, "SLIDE AT MOST cannot be run yet", "Use SLIDE, which answers every window.", fragment="AT MOST"
             )

@@ -1,0 +1,62 @@
+"""SLIDE AT MOST: where such a query may be answered, and for which windows it is.
+
+Whoever asks for an answer at least every two minutes leaves it to weft when that is. Its slices are cut at every
+interval, and any window that begins and ends at one may be the next to be answered. The interval hangs on the query
+alone, so that nobody's windows change when others come and go; and each interval divides the next one, so that queries
+whose periods have little in common still meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import gcd
+
+from weft.model.acq import ACQ
+from weft.model.window import Window
+
+_SECOND = 1_000_000
+_MINUTE = 60 * _SECOND
+_HOUR = 60 * _MINUTE
+
+INTERVALS = (
+    *(1, 10, 50, 100, 500, 1_000, 10_000, 50_000, 100_000, 500_000),
+    *(n * _SECOND for n in (1, 5, 15, 30)),
+    *(n * _MINUTE for n in (1, 5, 15, 30)),
+    *(n * _HOUR for n in (1, 6, 12, 24)),
+)
+"""In microseconds; each divides the next."""
+
+
+def interval(window: Window) -> int:
+    """The longest of the intervals that divides range, slide and offset.
+
+    >>> windows = [Window(10 * _MINUTE, 2 * _MINUTE), Window(15 * _MINUTE, 3 * _MINUTE), Window(2 * _HOUR, 2 * _HOUR)]
+    >>> [interval(window) // _MINUTE for window in windows]
+    [1, 1, 60]
+    """
+    common = gcd(window.length, window.slide, window.offset)
+    return max(each for each in INTERVALS if common % each == 0)
+
+
+def at_intervals(query: ACQ) -> ACQ:
+    """A query that may be answered at every interval, where it leaves the choice; others as they are."""
+    if query.refresh == "exact" or query.asked is not None:
+        return query
+    return replace(query, window=Window(query.window.length, interval(query.window)), asked=query.window)
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """The windows that a query is answered for in a batch: those that end at `first`, `first + step`, ... up to `last`.
+
+    Without a first one: all that hold rows, where windows of the query as it was asked end.
+    """
+
+    first: int | None
+    last: int
+    step: int
+
+    @property
+    def count(self) -> int:
+        """How many windows, where all are named; else one stands for them."""
+        return 1 if self.first is None else (self.last - self.first) // self.step + 1
