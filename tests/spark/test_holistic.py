@@ -15,7 +15,7 @@ from streams import Stream, expected, settle
 import weft
 from compare import assert_same_rows
 from weft.engine.combining import absorb
-from weft.spark import weave
+from weft.spark import RunFailed, weave
 
 pytestmark = pytest.mark.spark
 
@@ -135,6 +135,42 @@ def test_batches_a_restart_a_joining_query_and_a_question_see_the_same_values(sp
     since = rows.column("start").cast(pa.int64()).to_numpy().min()
     assert rows.num_rows > 10
     assert_same_rows(rows, expected(stream, joined, since=int(since)), key=[0, 1], text=joined)
+
+
+def test_answers_of_values_are_sent_again_when_late_rows_come_for_them(spark: Any, tmp_path: Path) -> None:
+    calls = "count(DISTINCT v) AS d, median(v) AS m, percentile_approx(v, 0.9) AS p, approx_count_distinct(v) AS a"
+    text = f"SELECT k, window.start AS start, {calls} FROM stream GROUP BY k, window(ts, '30 seconds', '10 seconds')"
+    stream = Stream(spark, tmp_path)
+    stream.write(6)
+    run = stream.start(f"CREATE VIEW q AS {text}", watermark=0, late="update", lateness="1 minute")
+    settle(run)
+    run.drain()
+    newest = {}
+    for row in sorted(stream.answers("q").to_pylist(), key=lambda row: row["weft_revision"]):
+        newest[row["k"], row["start"]] = row
+    assert max(row["weft_revision"] for row in newest.values()) > 0
+    schema = stream.answers("q").schema
+    table = pa.Table.from_pylist(list(newest.values()), schema).drop(["weft_revision", "weft_retracted"])
+    assert_same_rows(table, expected(stream, counted(text)), key=[0, 1], text=text)
+
+
+def test_a_job_stops_before_it_keeps_more_values_than_it_may_and_goes_on_with_a_higher_limit(
+    spark: Any, tmp_path: Path
+) -> None:
+    text = "SELECT k, window.start AS start, median(v) AS m FROM stream GROUP BY k, window(ts, '2 minutes', '1 minute')"
+    stream = Stream(spark, tmp_path)
+    stream.write(6)
+    run = stream.start(f"CREATE VIEW q AS {text}", synopsis_limit=1500)
+    assert "percentile_approx(v, 0.5)" in run.job.explain()
+    with pytest.raises(RunFailed, match="above synopsis_limit=1,500; weave with a higher one"):
+        run.wait()
+    kept = [batch.synopsis_bytes for batch in run.batches()]
+    assert kept
+    assert 0 < max(kept) <= 1500
+    again = stream.start(f"CREATE VIEW q AS {text}", synopsis_limit=1 << 20)
+    settle(again)
+    again.drain()
+    assert_same_rows(stream.answers("q"), expected(stream, text), key=[0, 1], text=text)
 
 
 def test_approximate_ones_keep_their_bounds_in_99_of_100_windows(spark: Any) -> None:
