@@ -183,16 +183,16 @@ def test_a_thousand_answers_a_second_are_all_seen(opened: Opened, shown: Shown) 
     assert re.fullmatch(r"k\d{3}", cells[0])
 
 
-def test_a_paused_picture_stands_still_and_then_catches_up(opened: Opened, shown: Shown) -> None:
+def test_a_picture_that_is_held_stands_still_and_then_catches_up(opened: Opened, shown: Shown) -> None:
     page = opened.go("query/each")
     note = page.locator("article p")
     page.wait_for_selector("article p:has-text('answers up to batch')")
-    page.get_by_label("Pause the picture of each").click()
+    page.get_by_label("Hold the picture of each").click()
     before, answered = note.text_content(), shown.answers("each")
     shown.write()
     page.wait_for_timeout(300)
     assert note.text_content() == before
-    page.get_by_label("Pause the picture of each").click()
+    page.get_by_label("Hold the picture of each").click()
     # The page has seen what the service still kept when it was opened, and all that came since.
     seen = int(before.split()[0].replace(",", "")) + shown.answers("each") - answered
     page.wait_for_selector(f"article p:has-text('{seen:,} answers')")

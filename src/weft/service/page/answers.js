@@ -60,7 +60,7 @@ export class AnswerCard {
     const canvas = el("canvas", { role: "img", "aria-label": `Answers of ${name}; the table below has the newest.` });
     this.chart = new LineChart(canvas, { time: true });
     this.pick = el("select", { "aria-label": `Column of ${name} that is drawn`, onchange: () => { this.series.value = this.pick.value; this.soon(); } });
-    this.hold = el("button", { type: "button", "aria-pressed": "false", "aria-label": `Pause the picture of ${name}`, onclick: () => this.toggle() }, "Pause");
+    this.hold = el("button", { type: "button", "aria-pressed": "false", "aria-label": `Hold the picture of ${name}`, onclick: () => this.toggle() }, "Hold");
     this.keys = el("ul", { class: "keys" });
     this.note = el("p", { class: "dim" }, "waiting for answers");
     this.behind = el("div");
