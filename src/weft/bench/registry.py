@@ -11,6 +11,7 @@ from weft.bench.estimate import ESTIMATE
 from weft.bench.figures.bench import FIGURE
 from weft.bench.filters import FILTERS
 from weft.bench.groupbys import GROUPBYS
+from weft.bench.holistic import HOLISTIC_BENCH
 from weft.bench.live import LIVE
 from weft.bench.page import PAGE
 from weft.bench.phantoms import PHANTOMS_BENCH
@@ -26,6 +27,6 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     b.name: b
     for b in (
         SPARK, STATE, FIGURE, REPORT, AUTO, TECHNIQUES_BENCH, PLAN, COMMAND, ESTIMATE, PHANTOMS_BENCH, GROUPBYS,
-        FILTERS, LIVE, SOAK, SCHEDULE, PAGE,
+        FILTERS, LIVE, SOAK, SCHEDULE, HOLISTIC_BENCH, PAGE,
     )
 }
