@@ -12,6 +12,7 @@ from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Tech
 from weft.cli.stream import (
     AsJson,
     BadSinkOption,
+    Buckets,
     CheckpointFolder,
     FilesABatch,
     ForSeconds,
@@ -55,6 +56,7 @@ def run(
     lateness: Lateness = None,
     late_sink: LateSink = None,
     retain: Retain = None,
+    buckets: Buckets = None,
     max_skew: MaxSkew = None,
     idle_timeout: IdleTimeout = None,
     strategy: Strategy = "tri_weave",
@@ -79,6 +81,7 @@ def run(
         late=late,
         lateness=lateness,
         retain=retain,
+        buckets=buckets,
         max_skew=max_skew,
         idle_timeout=idle_timeout,
         strategy=strategy,

@@ -23,6 +23,7 @@ from weft.cli.run import LOOK_SECONDS, show
 from weft.cli.stream import (
     AsJson,
     BadSinkOption,
+    Buckets,
     CheckpointFolder,
     FilesABatch,
     ForSeconds,
@@ -72,6 +73,7 @@ def serve(
     lateness: Lateness = None,
     late_sink: LateSink = None,
     retain: Retain = None,
+    buckets: Buckets = None,
     max_skew: MaxSkew = None,
     idle_timeout: IdleTimeout = None,
     strategy: Strategy = "tri_weave",
@@ -117,6 +119,7 @@ def serve(
             late=late,
             lateness=lateness,
             retain=retain,
+            buckets=buckets,
             max_skew=max_skew,
             idle_timeout=idle_timeout,
             strategy=strategy,

@@ -72,6 +72,10 @@ LateSink = Annotated[str | None, typer.Option(metavar="SINK", help="With --late 
 Retain = Annotated[
     str | None, typer.Option(metavar="INTERVAL", help="Keep the slices of windows that ended so long ago.")
 ]
+Buckets = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Tasks of the final stage; a restart with others moves the state to them."),
+]
 MaxSkew = Annotated[
     str | None, typer.Option(metavar="INTERVAL", help="Rows further ahead of the clock do not move the watermark.")
 ]

@@ -10,7 +10,6 @@ their group, and a bucket stays where its state is. A node is a machine like the
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from weft.model import WeftError
 from weft.optimizer.estimate import Estimate, Stream, estimate
+from weft.optimizer.placement.shares import to_lowest
 from weft.optimizer.weights import Weights
 from weft.plan.values import Plan
 
@@ -133,18 +133,6 @@ def simulate(
         recovery,
         catching,
     )
-
-
-def to_lowest(shares: Floats, loads: Floats) -> Longs:
-    """The node of each bucket, where nodes have these loads already: the dearest first, each to whoever has least."""
-    heap = [(float(load), node) for node, load in enumerate(loads)]
-    heapq.heapify(heap)
-    homes = np.empty(len(shares), np.int64)
-    for bucket in np.argsort(-shares, kind="stable"):
-        load, node = heap[0]
-        homes[bucket] = node
-        heapq.heapreplace(heap, (load + float(shares[bucket]), node))
-    return homes
 
 
 def least_nodes(

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from weft.model import ACQ, WeftError, Workload
 from weft.spark.phantoms import Phantoms
+from weft.spark.places import Places
 from weft.spark.sub_aggregate import sub_aggregate
 from weft.spark.weaver import Weaver
 
@@ -44,7 +45,7 @@ def blame(
 def _search(rows: DataFrame, queries: Sequence[ACQ], weaver: Weaver) -> dict[str, str]:
     _, binding = weaver.weave(Workload(queries))
     try:
-        sub_aggregate(rows, binding, 1).write.format("noop").mode("overwrite").save()
+        sub_aggregate(rows, binding, Places(1)).write.format("noop").mode("overwrite").save()
     except PySparkException as error:
         if not _on_a_row(error):
             raise

@@ -232,7 +232,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "checkpoint": report.uri,
         "sound": report.sound,
         "format": report.job.get("version"),
-        "buckets": report.job.get("buckets"),
+        "buckets": report.job.get("buckets") if record is None else len(record.segments),
         "batch": None if record is None else record.batch,
         "drained": record is not None and record.drained,
         "watermark": None if mark in (None, FOREVER) else mark,

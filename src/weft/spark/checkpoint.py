@@ -1,10 +1,11 @@
 """The checkpoint: which batches are done, and where each bucket's state lies.
 
-    job.json              buckets and watermark: a restart must agree
+    job.json              watermark and lateness: a restart must agree
     identity.json         a name of the job, for sinks that note which batch of which job they have
     plans/00000005.json   the plan from batch 5 on (see `plans`)
     batches/00000007.json the record of a batch, written last: it alone makes the batch count; it names every segment of
                           the state, or those that came and went since the record before
+    places/first.json     which bucket each share of the groups is in (see `places`); others after state was moved
     segments/...          what each bucket added to its state, a file a batch, merged in passing
     spark/                Spark's own offsets and commits
 """
@@ -23,7 +24,10 @@ import pyarrow.compute as pc
 from weft.engine import Layout, State
 from weft.model import WeftError
 from weft.schedule import Schedule
+from weft.spark.places import Places
 from weft.spark.store import Store
+
+FIRST_PLACES = "places/first.json"
 
 FAN_IN = 8
 """So many segments of one level are merged into one of the next: a partial is rewritten once a level."""
@@ -72,6 +76,8 @@ class Record:
     """Of the queries that are answered at most so often: when each was, and what the next batch may spend."""
     changes: int = 0
     """Segments that were named since the last record that names them all; 0: it is this one."""
+    places: str = ""
+    """The file that says which bucket a group is in; none: groups were hashed to as many as there are."""
 
     @property
     def newest(self) -> dict[int, int]:
@@ -121,9 +127,19 @@ class Checkpoint:
             self.store.write_json("identity.json", {"job": uuid.uuid4().hex})
         return str(self.store.read_json("identity.json")["job"])
 
-    def buckets(self) -> int | None:
-        """How many buckets the state is divided into, where there is one."""
-        return int(self.store.read_json("job.json")["buckets"]) if self.store.exists("job.json") else None
+    def places(self, record: Record | None) -> tuple[Places | None, str]:
+        """Which bucket the groups of the state are in, and the file that says so; None: there is no state yet."""
+        name = FIRST_PLACES if record is None else record.places
+        if record is not None and not name:
+            return Places(len(record.segments)), ""
+        if record is None and not self.store.exists(name):
+            return None, ""
+        found = self.store.read_json(name)
+        return Places(int(found["buckets"]), tuple(found["homes"])), name
+
+    def write_places(self, places: Places, name: str) -> str:
+        self.store.write_json(name, {"buckets": places.buckets, "homes": list(places.homes)})
+        return name
 
     def newest(self) -> Record | None:
         """The last batch that counts. Its record may follow others, back to one that names every segment."""
@@ -187,6 +203,10 @@ class Checkpoint:
         for name in self.store.names("segments", recursive=True):
             if f"segments/{name}" not in named:
                 self.store.delete(f"segments/{name}")
+        if record is not None:
+            for name in self.store.names("places"):
+                if f"places/{name}" != record.places:
+                    self.store.delete(f"places/{name}")
 
     def write_segment(
         self, bucket: int, batch: int, tables: Mapping[int, pa.Table], level: int = 0, first: int | None = None
@@ -204,7 +224,8 @@ class Checkpoint:
         if not parts:
             return None
         first = batch if first is None else first
-        path = f"segments/{bucket:04d}/{first:08d}-{batch:08d}.arrow"
+        # A task that was given up may still write: what the record names must be what its own task wrote.
+        path = f"segments/{bucket:04d}/{first:08d}-{batch:08d}-{uuid.uuid4().hex[:8]}.arrow"
         size = self.store.write(path, sink.getvalue())
         return Segment(path, first, batch, level, parts, size)
 

@@ -23,8 +23,9 @@ from weft.spark.late import make_late_sink
 from weft.spark.live import lived, lives_of
 from weft.spark.phantoms import Phantoms, known_phantoming
 from weft.spark.pipeline import BatchMetrics, Pipeline
+from weft.spark.places import Places
 from weft.spark.run import NotServed, Run
-from weft.spark.session import use_this_python
+from weft.spark.session import require_classic, use_this_python
 from weft.spark.sink import ParquetSink, Sink, folder_of, make_sink
 from weft.spark.tap import Tap
 from weft.spark.times import Late, Times
@@ -67,8 +68,12 @@ def weave(
     Groupings are rolled up from finer ones where that is cheaper by the groups counted on the first rows; with
     `phantoms="never"` each is made from rows, with "always" all are rolled up from one. A job whose
     exact percentiles, distinct counts and the like would keep more than `synopsis_limit` bytes of values stops before
-    that batch is committed; `explain` warns.
+    that batch is committed; `explain` warns. `buckets` is how many tasks the final stage has, by default one a core;
+    a restart with another number moves the state.
     """
+    if buckets is not None and buckets < 1:
+        raise NotServed(f"a job has a bucket at least, got buckets={buckets}; leave it out for one a core")
+    require_classic(stream)
     use_this_python(stream.sparkSession)
     times = Times.of(watermark, late, lateness, retain, max_skew, idle_timeout)
     if times.late != "drop" and not stream.isStreaming:
@@ -78,8 +83,7 @@ def weave(
         phantoms=Phantoms(known_phantoming(phantoms)), synopsis_limit=synopsis_limit,
     )  # fmt: skip
     plan, binding = weaver.weave(read_queries(queries, event_time))
-    cores = stream.sparkSession.sparkContext.defaultParallelism
-    return Job(weaver, plan, binding, buckets or max(1, cores))
+    return Job(weaver, plan, binding, buckets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,12 @@ class Job:
     weaver: Weaver
     plan: Plan
     binding: Binding
-    buckets: int
+    buckets: int | None = None
+    """None: as many as the state has, or the cluster has cores."""
+
+    @property
+    def cores(self) -> int:
+        return max(1, int(self.stream.sparkSession.sparkContext.defaultParallelism))
 
     @property
     def stream(self) -> DataFrame:
@@ -129,7 +138,8 @@ class Job:
         limit = self.weaver.synopsis_limit
         # Nobody joins a table, so lives of some length do not begin; those that end at a time do end.
         binding = self.binding.with_layout(lived(self.binding.layout, lives_of(self.plan.workload)))
-        pipeline = Pipeline(binding, self.buckets, self.weaver.times, target, synopsis_limit=limit)
+        places = Places(self.buckets or self.cores)
+        pipeline = Pipeline(binding, places, self.weaver.times, target, synopsis_limit=limit)
         try:
             return pipeline.run_bounded(self.stream)[1]
         except Exception as error:

@@ -22,6 +22,7 @@ from weft.spark.blame import QueriesFailed
 from weft.spark.checkpoint import Checkpoint, Record, segment_from
 from weft.spark.final_aggregate import BucketTask, final_aggregate
 from weft.spark.late import late_rows
+from weft.spark.places import Places
 from weft.spark.refreshes import choose_refreshes
 from weft.spark.session import batch_settings
 from weft.spark.sink import BucketSink, DriverSink, Sink, deserialise
@@ -79,7 +80,7 @@ class Pipeline:
     """A bound plan with its sink and checkpoint; without a checkpoint nothing is kept between batches."""
 
     binding: Binding
-    buckets: int
+    places: Places
     times: Times
     sink: Sink
     checkpoint: Checkpoint | None = None
@@ -91,6 +92,8 @@ class Pipeline:
     """Of what workers may remember: see `BucketTask`."""
     interval: float | None = None
     """Seconds from the begin of a batch to that of the next; None: a batch takes the time that it takes."""
+    places_file: str = ""
+    """Where the checkpoint has the places."""
 
     def run_batch(self, rows: DataFrame, batch: int, before: Record | None) -> tuple[Record, BatchMetrics]:
         """rows      (columns...)
@@ -103,11 +106,11 @@ class Pipeline:
                 "start with an empty checkpoint folder to read on"
             )
         begun = time.perf_counter()
-        with batch_settings(rows.sparkSession, self.buckets):
+        with batch_settings(rows.sparkSession, self.places.buckets):
             bad = 0 if self.bad_sink is None else set_aside(batch, rows, self.bad_sink)
             skew = self.times.max_skew
             ahead = None if skew is None else time.time_ns() // 1000 + skew
-            partials = sub_aggregate(rows, self.binding, self.buckets, ahead).persist()
+            partials = sub_aggregate(rows, self.binding, self.places, ahead).persist()
             try:
                 # The watermark must be known before a window is answered, and it comes from the whole batch.
                 seen = partials.agg(
@@ -141,16 +144,16 @@ class Pipeline:
     def run_bounded(self, rows: DataFrame) -> tuple[Record, BatchMetrics]:
         """All rows are there: one batch that answers every window."""
         begun = time.perf_counter()
-        with batch_settings(rows.sparkSession, self.buckets):
-            partials = sub_aggregate(rows, self.binding, self.buckets)
+        with batch_settings(rows.sparkSession, self.places.buckets):
+            partials = sub_aggregate(rows, self.binding, self.places)
             record, measured = self._advance(partials, 0, None, FOREVER, None, 0, begun)
         return record, _metrics(record, None, 0, time.perf_counter() - begun, **measured)
 
     def run_idle(self, spark: SparkSession, before: Record, watermark: int) -> tuple[Record, BatchMetrics]:
         """A batch without rows: answer the windows that end by the watermark. FOREVER: the stream has ended."""
         begun = time.perf_counter()
-        with batch_settings(spark, self.buckets):
-            nothing = place(spark.range(0, 0, 1, 1).selectExpr("CAST(id AS INT) AS bucket"), self.buckets)
+        with batch_settings(spark, self.places.buckets):
+            nothing = place(spark.range(0, 0, 1, 1).selectExpr("CAST(id AS INT) AS bucket"), self.places.buckets)
             record, measured = self._advance(
                 nothing, before.batch + 1, before, watermark, before.latest, 0, begun, apart=before.apart + 1
             )
@@ -179,10 +182,11 @@ class Pipeline:
         until = -FOREVER if watermark is None else watermark
         layout = self.binding.layout
         for past in self.binding.replayed:
-            partials = partials.unionByName(past.read(partials.sparkSession), allowMissingColumns=True)
+            read = past.read(partials.sparkSession, self.places)
+            partials = partials.unionByName(read, allowMissingColumns=True)
             layout = past.into(layout)
         if self.binding.replayed:
-            partials = place(partials, self.buckets)
+            partials = place(partials, self.places.buckets)
         chosen = choose_refreshes(layout, before, until)
         layout = replace(layout, refresh=chosen.refresh, answered=chosen.before.answered)
         task = BucketTask(
@@ -210,7 +214,7 @@ class Pipeline:
                 f"the values that exact aggregates keep take {synopses:,} bytes, above synopsis_limit="
                 f"{self.synopsis_limit:,}; weave with a higher one, or use the approximate forms that explain() names"
             )
-        cores = min(self.buckets, partials.sparkSession.sparkContext.defaultParallelism)
+        cores = min(self.places.buckets, partials.sparkSession.sparkContext.defaultParallelism)
         record = Record(
             batch=batch,
             watermark=watermark,
@@ -225,6 +229,7 @@ class Pipeline:
             drained=watermark == FOREVER,
             apart=(0 if before is None else before.apart) if apart is None else apart,
             schedule=chosen.measured(buckets.values(), time.perf_counter() - begun, self.interval, cores),
+            places=self.places_file,
         )
         record_bytes = 0
         if self.checkpoint is not None:

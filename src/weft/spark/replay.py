@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from weft.engine import FeedLayout, Layout, TreeLayout
 from weft.model import ACQ, WeftError, Workload
 from weft.spark.bind import Binding
+from weft.spark.places import Places, group_hash
 from weft.spark.session import batch_settings
 from weft.spark.sink import folder_of
 from weft.spark.store import Store
@@ -49,11 +50,16 @@ class Replayed:
     folder: str
     feed: FeedLayout
 
-    def read(self, spark: SparkSession) -> DataFrame:
-        """(bucket, feed, slice, latest, and the other columns under names that no other feed has)"""
+    def read(self, spark: SparkSession, places: Places) -> DataFrame:
+        """(bucket, feed, slice, latest, and the other columns under names that no other feed has)
+
+        The job may have other buckets than when they were written.
+        """
         partials = spark.read.parquet(self.folder)
         own = {c: _named(self.feed.number, c) for c in partials.columns if c not in ("bucket", "slice", "latest")}
-        return partials.withColumnsRenamed(own).drop(own["feed"]).withColumn("feed", F.lit(self.feed.number))
+        bucket = F.expr(places.bucket(group_hash(self.feed.key_columns)))
+        named = partials.withColumnsRenamed(own).drop(own["feed"])
+        return named.withColumn("feed", F.lit(self.feed.number)).withColumn("bucket", bucket)
 
     def into(self, layout: Layout) -> Layout:
         """The layout of the batch that takes them in."""
@@ -142,7 +148,7 @@ class Replays:
             if held.begin is not None:
                 rows = rows.where(f"{binding.event_micros} >= {held.begin}L")
             with batch_settings(rows.sparkSession, self._buckets):
-                partials = sub_aggregate(rows, binding, self._buckets)
+                partials = sub_aggregate(rows, binding, Places(self._buckets))
                 partials.write.mode("overwrite").parquet(here.path("partials"))
             here.write_json("done.json", {})
 

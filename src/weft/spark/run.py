@@ -27,15 +27,19 @@ from weft.plan import Plan
 from weft.schedule import Schedule
 from weft.spark.aside import AsideRows
 from weft.spark.ask import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
+from weft.spark.bind import Binding
 from weft.spark.blame import blame
-from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record
+from weft.spark.checkpoint import FIRST_PLACES, Checkpoint, CheckpointMismatch, Record
 from weft.spark.live import CannotChange, Live, Since
+from weft.spark.moving import move
 from weft.spark.observing import Observer
 from weft.spark.pipeline import BatchMetrics, Pipeline, TreeState
+from weft.spark.places import Places
 from weft.spark.refreshes import refreshed
-from weft.spark.sink import JobSink, MemorySink, Sink
+from weft.spark.sink import JobSink, MemorySink, RepeatedSink, Sink
 from weft.spark.store import Store
 from weft.spark.tap import Tap
+from weft.spark.weighing import weigh
 from weft.sql import duration, parse
 from weft.sql.life import lifetime
 from weft.sql.read import Queries, read_queries
@@ -72,19 +76,29 @@ class Run:
         self.started = time.time()
         self._temporary = None if folder else tempfile.mkdtemp(prefix="weft-state-")
         self.checkpoint = Checkpoint(Store(folder or str(self._temporary)))
-        buckets = self.checkpoint.buckets() or job.buckets
         times = job.weaver.times
-        self.checkpoint.agree({"version": CHECKPOINT_VERSION, "buckets": buckets, **times.agreed()})
+        self.checkpoint.agree({"version": CHECKPOINT_VERSION, **times.agreed()})
         self._record = self.checkpoint.newest()
         self.checkpoint.verify(self._record)
         self.checkpoint.repair(self._record)
+        places, places_file = self.checkpoint.places(self._record)
+        buckets = job.buckets or (job.cores if places is None else places.buckets)
         self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store, sink.open, buckets)
         following = 0 if self._record is None else self._record.batch + 1
         binding = self._live.take_up(following, self._record)
-        limit = job.weaver.synopsis_limit
+        if places is not None and places.buckets != buckets:
+            if isinstance(sink, RepeatedSink):
+                sink.undo(following)
+            places, places_file = None, ""
+            if self._record is not None:
+                self._record = move(job.stream.sparkSession, self.checkpoint, self._record, binding, buckets)
+                places, places_file = self.checkpoint.places(self._record)
+        self._placed = places is not None
+        limit, epoch = job.weaver.synopsis_limit, uuid.uuid4().hex
         self._pipeline = Pipeline(
-            binding, buckets, times, sink, self.checkpoint, late_sink, tap, bad_sink, limit, uuid.uuid4().hex,
+            binding, places or Places(buckets), times, sink, self.checkpoint, late_sink, tap, bad_sink, limit, epoch,
             interval=None if trigger is None or available_now else duration(trigger) / 1e6,
+            places_file=places_file,
         )  # fmt: skip
         self._observer = Observer(Stream())
         self._binding = binding  # that the state of the record goes by
@@ -139,6 +153,13 @@ class Run:
         if run[1].rows:
             self._rows_came = time.monotonic()
 
+    def _place(self, rows: DataFrame, binding: Binding) -> None:
+        """Before the first batch: which bucket each group is in, written down, as the batch may be repeated."""
+        places = weigh(rows, binding, self._pipeline.places.buckets)
+        name = self.checkpoint.write_places(places, FIRST_PLACES)
+        self._pipeline = replace(self._pipeline, places=places, places_file=name)
+        self._placed = True
+
     def _attempt(
         self,
         batch: int,
@@ -151,6 +172,8 @@ class Run:
             binding = self._live.take_up(batch, before)
             self._pipeline = replace(self._pipeline, binding=binding)
             try:
+                if rows is not None and not self._placed:
+                    self._place(rows, binding)
                 return run(self._pipeline)
             except Exception as error:
                 present = self._live.plan.workload.by_name

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from weft.model import WeftError
 from weft.spark.connectors import resolving
@@ -17,6 +18,10 @@ from weft.spark.connectors import resolving
 
 class MissingJava(WeftError):
     """Spark needs a Java runtime."""
+
+
+class NotOverConnect(WeftError):
+    """A session of Spark Connect."""
 
 
 QUIET = Path(__file__).parent / "log4j2.properties"
@@ -65,6 +70,17 @@ def require_java() -> None:
         raise MissingJava(
             "Spark needs a Java runtime, and none was found; install JDK 17 or 21 "
             "(Debian and Ubuntu: apt-get install openjdk-17-jre-headless, macOS: brew install openjdk@17)"
+        )
+
+
+def require_classic(stream: DataFrame) -> None:
+    """A job lives in the driver: there are its plan, the queries that come and go, and what a batch follows from."""
+    if not isinstance(stream, ClassicDataFrame):
+        raise NotOverConnect(
+            "this DataFrame is of a Spark Connect session. There the function of foreachBatch is sent to a process of "
+            "the server, without the job's plan, its record of batches, and the queries that join and leave; and "
+            "Spark's analyser, which says whether a query may be woven, cannot be asked. Weave in a classic session: "
+            "SparkSession.builder.master(...), or spark-submit, with the same cluster as master"
         )
 
 

@@ -60,6 +60,13 @@ class JobSink(Protocol):
     def begin(self, job: str) -> None: ...
 
 
+@runtime_checkable
+class RepeatedSink(Protocol):
+    """Writes by bucket, and must forget a batch that was not committed before it is repeated in other buckets."""
+
+    def undo(self, batch: int) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ParquetSink:
     """A typed folder a query; a file for each batch and bucket with answers, replaced when the batch is repeated."""
@@ -86,6 +93,12 @@ class ParquetSink:
         Store(self.folder).write_many(
             {f"{folder_of(name)}/{file}": _writer(table) for name, table in answers.items()}
         )
+
+    def undo(self, batch: int) -> None:
+        store = Store(self.folder)
+        for name in store.names("", recursive=True):
+            if name.rpartition("/")[2].startswith(f"part-{batch:08d}-"):
+                store.delete(name)
 
 
 def _writer(table: pa.Table) -> Callable[[str, Any], None]:

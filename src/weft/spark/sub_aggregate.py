@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from weft.aggregates import EVENT_TIME
 from weft.spark.bind import Binding
 from weft.spark.columns import PhysicalColumns
+from weft.spark.places import Places, group_hash
 from weft.spark.spread import spread
 from weft.spark.tables import NativeFeed, NativeTable, from_rows, from_table
 
@@ -22,7 +23,7 @@ LATEST = "latest"
 """The greatest event time among a partial's rows: the watermark comes from it."""
 
 
-def sub_aggregate(rows: DataFrame, binding: Binding, buckets: int, ahead: int | None = None) -> DataFrame:
+def sub_aggregate(rows: DataFrame, binding: Binding, places: Places, ahead: int | None = None) -> DataFrame:
     """rows      (columns...)
     timed     (columns..., event time in microseconds), rows without one dropped as Spark's window() drops them
     finer     (feed, slice, words..., keys..., latest, components...) of phantoms, where they pay
@@ -31,17 +32,17 @@ def sub_aggregate(rows: DataFrame, binding: Binding, buckets: int, ahead: int | 
     The bucket follows from the keys, so it is computed for partials, not for rows, where rows gather. Rows after
     `ahead` say nothing about what is latest.
     """
-    timed = rows.selectExpr("*", f"{binding.event_micros} AS {EVENT_TIME}").where(f"{EVENT_TIME} IS NOT NULL")
-    shared = binding.phantoms.share(timed, binding.feeds, binding.columns)
+    with_time = timed(rows, binding)
+    shared = binding.phantoms.share(with_time, binding.feeds, binding.columns)
     trusted = EVENT_TIME if ahead is None else f"CASE WHEN {EVENT_TIME} <= {ahead}L THEN {EVENT_TIME} END"
-    bucket = f"CAST(pmod({_bucket(binding)}, {buckets}) AS INT) AS bucket"
+    bucket = f"{places.bucket(feed_hash(binding))} AS bucket"
     if shared is not None:
-        finer = _aggregate(_spread(timed, shared.tables, shared.columns), shared.columns, trusted)
-        return place(_roll_up(finer, shared.tables, binding).selectExpr("*", bucket), buckets)
-    spread_rows = _spread(timed, binding.feeds, binding.columns)
+        finer = _aggregate(_spread(with_time, shared.tables, shared.columns), shared.columns, trusted)
+        return place(_roll_up(finer, shared.tables, binding).selectExpr("*", bucket), places.buckets)
+    by_feed = spread_rows(with_time, binding)
     if binding.phantoms.gather:
-        return place(_aggregate(spread_rows, binding.columns, trusted).selectExpr("*", bucket), buckets)
-    return _aggregate(place(spread_rows.selectExpr("*", bucket), buckets), binding.columns, trusted)
+        return place(_aggregate(by_feed, binding.columns, trusted).selectExpr("*", bucket), places.buckets)
+    return _aggregate(place(by_feed.selectExpr("*", bucket), places.buckets), binding.columns, trusted)
 
 
 def place(partials: DataFrame, buckets: int) -> DataFrame:
@@ -49,11 +50,21 @@ def place(partials: DataFrame, buckets: int) -> DataFrame:
     return partials.repartitionById(buckets, partials["bucket"])
 
 
-def _spread(timed: DataFrame, tables: Sequence[NativeFeed | NativeTable], columns: PhysicalColumns) -> DataFrame:
+def timed(rows: DataFrame, binding: Binding) -> DataFrame:
+    """Rows with their event time in microseconds, without those that have none."""
+    return rows.selectExpr("*", f"{binding.event_micros} AS {EVENT_TIME}").where(f"{EVENT_TIME} IS NOT NULL")
+
+
+def spread_rows(with_time: DataFrame, binding: Binding) -> DataFrame:
+    """Each row to each feed."""
+    return _spread(with_time, binding.feeds, binding.columns)
+
+
+def _spread(rows: DataFrame, tables: Sequence[NativeFeed | NativeTable], columns: PhysicalColumns) -> DataFrame:
     """Each row to each of the tables."""
     words = max(len(table.signature.columns) for table in tables)
     arms = [from_rows(number, table, columns, words) for number, table in enumerate(tables)]
-    return spread(timed, arms, [EVENT_TIME])
+    return spread(rows, arms, [EVENT_TIME])
 
 
 def _aggregate(rows: DataFrame, columns: PhysicalColumns, trusted: str) -> DataFrame:
@@ -93,10 +104,7 @@ def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], binding: Binding) 
     return fed.groupBy(*by).agg(F.max(LATEST).alias(LATEST), *aggregates)
 
 
-def _bucket(binding: Binding) -> str:
-    """A hash of the group's keys. One group without keys is all in one bucket, whatever feed it comes through."""
-    branches = " ".join(
-        f"WHEN {feed.layout.number} THEN " + (f"hash({', '.join(feed.keys)})" if feed.keys else "0")
-        for feed in binding.feeds
-    )
+def feed_hash(binding: Binding) -> str:
+    """The hash of a partial's group, by the keys of its feed."""
+    branches = " ".join(f"WHEN {feed.layout.number} THEN {group_hash(list(feed.keys))}" for feed in binding.feeds)
     return f"CASE feed {branches} END"

@@ -1,0 +1,27 @@
+"""Shares of the group keys on nodes: the dearest first, each to whoever has least, as trees go by G_TL."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+
+
+def to_lowest(shares: Floats, loads: Floats) -> Longs:
+    """The node of each share, where nodes have these loads already.
+
+    >>> to_lowest(np.array([3.0, 1.0, 2.0, 2.0]), np.zeros(2)).tolist()
+    [0, 0, 1, 1]
+    """
+    heap = [(float(load), node) for node, load in enumerate(loads)]
+    heapq.heapify(heap)
+    homes = np.empty(len(shares), np.int64)
+    for share in np.argsort(-shares, kind="stable"):
+        load, node = heap[0]
+        homes[share] = node
+        heapq.heapreplace(heap, (load + float(shares[share]), node))
+    return homes

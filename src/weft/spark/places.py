@@ -1,0 +1,56 @@
+"""Which bucket a group is in: groups are hashed to slots, and each slot has its bucket by what its groups weigh.
+
+Buckets are the partitions of the final stage. A group stays in its bucket, where its state is, until a restart moves
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weft.optimizer.placement.shares import to_lowest
+
+SLOTS = 1024
+"""So many shares can be placed: few enough to write down."""
+
+FEWEST = 8
+"""Slots that a bucket must have to be worth placing; with more buckets than that groups are hashed to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where each slot is."""
+
+    buckets: int
+    homes: tuple[int, ...] = ()
+    """The bucket of each slot; none: groups are hashed to buckets, as they come."""
+
+    @classmethod
+    def weighed(cls, buckets: int, weights: Mapping[int, float]) -> Places:
+        """Slots by what they weigh, the heaviest first, each to the bucket that has least.
+
+        What was not seen weighs a little too, so that groups which come later are spread as well.
+        """
+        if buckets * FEWEST > SLOTS:
+            return cls(buckets)
+        seen = np.array([float(weights.get(slot, 0.0)) for slot in range(SLOTS)])
+        unseen = max(float(seen.sum()) / (100 * SLOTS), 1e-9)
+        return cls(buckets, tuple(int(home) for home in to_lowest(seen + unseen, np.zeros(buckets))))
+
+    def bucket(self, hashed: str) -> str:
+        """The bucket as a native expression, over the one that hashes the group's keys."""
+        if not self.homes:
+            return f"CAST(pmod({hashed}, {self.buckets}) AS INT)"
+        return f"element_at(array({', '.join(map(str, self.homes))}), {slot(hashed)} + 1)"
+
+
+def group_hash(keys: Sequence[str]) -> str:
+    """A hash of the group's keys. One group without keys is all in one bucket, whatever feed it comes through."""
+    return f"hash({', '.join(keys)})" if keys else "0"
+
+
+def slot(hashed: str) -> str:
+    return f"CAST(pmod({hashed}, {SLOTS}) AS INT)"

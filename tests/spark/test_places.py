@@ -1,0 +1,118 @@
+"""Which bucket groups are in: by what they weigh, and in other buckets after a restart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from streams import Stream, expected, settle
+
+from compare import assert_same_rows
+from weft.spark import NotServed, weave
+from weft.spark.checkpoint import Checkpoint, Record
+from weft.spark.places import SLOTS, Places
+from weft.spark.store import Store
+from weft.spark.weighing import weigh
+
+QUERIES = {
+    "by_key": "SELECT k, window.start AS start, count(*) AS n, sum(v) AS s FROM stream "
+    "GROUP BY k, window(ts, '60 seconds', '7 seconds')",
+    "by_value": "SELECT v % 20 AS rest, k, window.start AS start, max(v) AS top FROM stream "
+    "GROUP BY v % 20, k, window(ts, '45 seconds', '15 seconds')",
+    "spread": "SELECT v % 7 = 3 AS odd, window.start AS start, percentile(v, 0.5) AS middle FROM stream "
+    "WHERE v > 5 GROUP BY v % 7 = 3, window(ts, '50 seconds', '10 seconds')",
+    "overall": "SELECT window.start AS start, avg(v) AS mean FROM stream "
+    "GROUP BY window(ts, '60 seconds', '20 seconds')",
+}
+TEXT = ";\n".join(f"CREATE VIEW {name} AS {text}" for name, text in QUERIES.items())
+KEYS = {"by_key": (0, 1), "by_value": (0, 1, 2), "spread": (0, 1), "overall": (0,)}
+
+
+def test_places_by_weight_even_out_what_hashing_leaves_uneven() -> None:
+    random = Random(3)
+    groups = Counter(random.randrange(SLOTS) for _ in range(100))
+    hashed, placed = [0] * 8, [0] * 8
+    homes = Places.weighed(8, groups).homes
+    for slot, weight in groups.items():
+        hashed[slot % 8] += weight
+        placed[homes[slot]] += weight
+    assert max(placed) <= 1.05 * sum(placed) / 8 < max(hashed)
+
+
+def test_slots_that_were_not_seen_are_spread_too() -> None:
+    homes = Places.weighed(4, {0: 1000.0}).homes
+    assert max(Counter(homes[1:]).values()) <= SLOTS / 3 + 1, "the heavy one is alone, the rest in threes"
+
+
+@pytest.mark.spark
+def test_a_zipf_stream_is_divided_evenly_by_its_partials(spark: Any) -> None:
+    # 100 keys in 8 buckets: hashing leaves some with twice as many as others.
+    rows = spark.sql(
+        "SELECT timestamp_millis(id) AS ts, CAST(least(pow(1 - rand(7), -5), 1e9) AS INT) % 100 AS k, 1 AS v "
+        "FROM range(50000)"
+    )
+    job = weave(rows, "SELECT k, sum(v) AS s FROM stream GROUP BY k, window(ts, '10 seconds', '1 second')")
+    partials = rows.selectExpr("date_trunc('SECOND', ts) AS slice", "k").distinct()
+
+    def imbalance(places: Places) -> float:
+        at = partials.selectExpr(f"{places.bucket('hash(k)')} AS bucket").groupBy("bucket").count().collect()
+        return max(row["count"] for row in at) * 8 / sum(row["count"] for row in at)
+
+    assert imbalance(weigh(rows, job.binding, 8)) <= 1.1 < imbalance(Places(8))
+
+
+@pytest.mark.spark
+def test_state_moves_to_more_and_to_fewer_buckets_and_answers_stay_exact(spark: Any, tmp_path: Path) -> None:
+    stream = Stream(spark, tmp_path)
+    lives = (2, 5, 1)
+    for life, buckets in enumerate(lives):
+        stream.write(2)
+        run = stream.start(TEXT, buckets=buckets)
+        settle(run)
+        assert len(run.checkpoint.newest().segments) == buckets
+        if life == 1:
+            run.add("CREATE VIEW late_comer AS " + QUERIES["by_key"].replace("60", "30"), since="source")
+            stream.write(1)
+            settle(run)
+        run.drain() if life == len(lives) - 1 else run.stop()
+    for name, text in QUERIES.items():
+        assert_same_rows(stream.answers(name), expected(stream, text), key=KEYS[name], text=text)
+    joined = stream.answers("late_comer")
+    assert_same_rows(joined, expected(stream, QUERIES["by_key"].replace("60", "30")), key=(0, 1), text="late_comer")
+    named = {s.path for found in Checkpoint(Store(str(tmp_path / "state"))).newest().segments.values() for s in found}
+    there = {str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state" / "segments").rglob("*.arrow")}
+    assert there == named, "what was moved is not there twice"
+
+
+@pytest.mark.spark
+def test_a_batch_that_was_not_committed_is_not_given_twice_in_other_buckets(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = Stream(spark, tmp_path)
+    stream.write(5)
+    commit = Checkpoint.commit
+
+    def killed(self: Checkpoint, record: Record, before: Record | None) -> Any:
+        if record.batch == 4:
+            raise OSError("after the answers, before the record")
+        return commit(self, record, before)
+
+    monkeypatch.setattr(Checkpoint, "commit", killed)
+    with pytest.raises(Exception, match="before the record"):
+        settle(stream.start(TEXT, buckets=4))
+    monkeypatch.setattr(Checkpoint, "commit", commit)
+    assert list((tmp_path / "answers" / "by_key").glob("part-00000004-000[23]*")), "or this tests nothing"
+    run = stream.start(TEXT, buckets=2)
+    settle(run)
+    run.drain()
+    for name, text in QUERIES.items():
+        assert_same_rows(stream.answers(name), expected(stream, text), key=KEYS[name], text=text)
+
+
+@pytest.mark.spark
+def test_a_job_without_a_bucket_is_refused(spark: Any) -> None:
+    with pytest.raises(NotServed, match="leave it out"):
+        weave(spark.range(1).selectExpr("now() AS ts", "id AS v"), "SELECT sum(v) FROM stream [RANGE 1 DAY]", buckets=0)
