@@ -17,6 +17,7 @@ from weft.bench.page import PAGE
 from weft.bench.phantoms import PHANTOMS_BENCH
 from weft.bench.plan import PLAN
 from weft.bench.report import REPORT
+from weft.bench.scale import SCALE
 from weft.bench.schedule import SCHEDULE
 from weft.bench.soak import SOAK
 from weft.bench.spark import SPARK
@@ -27,6 +28,6 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     b.name: b
     for b in (
         SPARK, STATE, FIGURE, REPORT, AUTO, TECHNIQUES_BENCH, PLAN, COMMAND, ESTIMATE, PHANTOMS_BENCH, GROUPBYS,
-        FILTERS, LIVE, SOAK, SCHEDULE, HOLISTIC_BENCH, PAGE,
+        FILTERS, LIVE, SOAK, SCHEDULE, HOLISTIC_BENCH, PAGE, SCALE,
     )
 }

@@ -1,0 +1,234 @@
+"""From one executor to two, keys that are skewed, what is shuffled, and how many Spark jobs a batch takes.
+
+Each point is a local cluster of its own, executors in processes of their own: `local-cluster[N,1,1024]`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from weft.bench.benchmark import Benchmark, Report, Row, Say, option, whole
+from weft.bench.machine import describe_machine, load
+from weft.model import WeftError
+
+SKEW = 1.2
+BUCKETS = 8
+"""For skewed keys: more than cores, so that hashing alone would leave some with much more than others."""
+
+RATE = 10_000
+"""Rows a second of event time where shuffled bytes are counted, with one-second slices and a hundred keys."""
+
+SUMMARY = {
+    "throughput_ratio": "rows a second of two executors over those of one, where the work divides; the bar is 1.6",
+    "rows_per_second_1": "rows a second of one executor, one core",
+    "rows_per_second_2": "of two",
+    "driver_share_1": "seconds a batch that do not divide, over those of a batch with one executor, from both times",
+    "zipf_slowest_over_mean": "Zipf(1.2) keys: time of the slowest partition of the final stage over the mean; bar 1.2",
+    "zipf_hashed_over_mean": "the same counted in partials, were groups only hashed to partitions",
+    "shuffled_bytes_a_row": "at 10,000 rows a second, one-second slices, 100 keys; the bar is 2",
+    "jobs_a_batch": "Spark jobs of a batch after the first",
+    "stages_a_batch": "Spark stages of a batch after the first",
+    "jobs_constant": "whether jobs and stages are the same for one query and many, one tree and many, one node and two",
+    "load": "the load average at the beginning: times are of others too where it is above the number of cores",
+}
+
+
+class NoCluster(WeftError):
+    """A cluster that did not start, or a run on it that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleSettings:
+    rows: int = option(2_000_000, "Rows of a batch where throughput is measured.", quick=300_000)
+    batches: int = option(5, "Batches of each point; the first is not counted.", quick=3)
+    repeat: int = option(2, "Turns of one and two executors; the faster counts.", quick=1)
+    keys: int = option(1_000, "Different keys where they are skewed.")
+    queries: int = option(20, "Queries at a point.", quick=10)
+    seed: int = option(1, "Of the rows.", parse=whole)
+
+
+def run(settings: ScaleSettings, say: Say) -> Report:
+    busy = load()
+    folder = Path(tempfile.mkdtemp(prefix="weft-bench-"))
+    try:
+        rows = [_add_up(row) for row in _measure(settings, folder, say)]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    hashed = hashed_over_mean(settings)
+    summary = {**summarise(rows), "zipf_hashed_over_mean": hashed, "load": busy}
+    return Report("scale", describe_machine(), asdict(settings), rows, summary)
+
+
+def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
+    home = spark_home(folder)
+    found: list[Row] = []
+
+    def point(name: str, executors: int, rows: Path, queries: Sequence[str], buckets: int, strategy: str) -> None:
+        say(f"{name}: {len(queries)} queries, {executors} executors")
+        taken = {
+            "master": f"local-cluster[{executors},1,1024]",
+            "rows": str(rows),
+            "queries": list(queries),
+            "strategy": strategy,
+            "buckets": buckets,
+            "folder": str(folder / f"state-{len(found)}"),
+        }
+        found.append({"point": name, "executors": executors, "queries": len(queries)} | _run(taken, home))
+
+    many, few = _queries(settings.queries), _queries(1)
+    say(f"making {settings.rows * settings.batches:,} rows")
+    evenly = write_rows(folder / "evenly", settings, settings.rows, keys=100, rate=settings.rows // 60)
+    skewed = write_rows(folder / "skewed", settings, 60 * RATE, keys=settings.keys, rate=RATE, skew=SKEW)
+    steady = write_rows(folder / "steady", settings, 30 * RATE, keys=100, rate=RATE)
+    for _ in range(settings.repeat):
+        for executors in (1, 2):
+            point("throughput", executors, evenly, many, 2, "tri_weave")
+    point("skewed", 2, skewed, many, BUCKETS, "tri_weave")
+    point("shuffled", 2, steady, few, 2, "tri_weave")
+    point("trees", 1, steady, many, 2, "no_share")
+    return found
+
+
+def spark_home(folder: Path) -> dict[str, str]:
+    """The environment of a Spark home whose work folders are here; executors of a local cluster write into it."""
+    import pyspark
+
+    shipped = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    if not (shipped / "bin" / "spark-class").exists():
+        raise NoCluster(f"{shipped} has no bin/spark-class, so no cluster can be started; install pyspark with pip")
+    home = folder / "spark-home"
+    home.mkdir(parents=True)
+    for part in ("bin", "jars", "python"):
+        (home / part).symlink_to(shipped / part)
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYSPARK_SUBMIT_ARGS", "SPARK_MASTER")}
+    return kept | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+
+
+def _run(taken: dict[str, Any], environment: dict[str, str]) -> Row:
+    command = [sys.executable, "-m", "weft.bench.scale_life", json.dumps(taken)]
+    life = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if life.returncode:
+        raise NoCluster(f"{taken['master']} failed; it said: {life.stderr.strip()[-2000:]}")
+    found: Row = json.loads(life.stdout.splitlines()[-1])
+    return found
+
+
+def _queries(number: int) -> list[str]:
+    """Windows of a minute and less over one-second slices, aggregates in turn."""
+    calls = ("sum(v) AS a", "max(v) AS a", "avg(v) AS a", "count(*) AS a")
+    return [
+        f"SELECT k, window.start AS start, {calls[i % len(calls)]} FROM stream "
+        f"GROUP BY k, window(ts, '{60 - i % 4 * 10} seconds', '{1 + i % 3} seconds')"
+        for i in range(number)
+    ]
+
+
+def write_rows(
+    folder: Path, settings: ScaleSettings, rows: int, *, keys: int, rate: int, skew: float = 0.0
+) -> Path:
+    """A file a batch, in row groups that two executors divide."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from weft.bench.data import BEGIN
+
+    folder.mkdir()
+    random = np.random.default_rng(settings.seed)
+    for batch in range(settings.batches):
+        times = BEGIN + (batch * rows + np.arange(rows)) * 1_000_000 // rate
+        table = pa.table(
+            {
+                "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
+                "k": pa.array(draw_keys(random, rows, keys, skew)),
+                "v": pa.array(random.random(rows)),
+            }
+        )
+        path = folder / f"{batch:04d}.parquet"
+        pq.write_table(table, path, row_group_size=max(1, rows // 8))
+        os.utime(path, (1_700_000_000 + batch,) * 2)
+    return folder
+
+
+def draw_keys(random: Any, rows: int, keys: int, skew: float) -> Any:
+    """The k-th key has rows like 1 / k^skew."""
+    import numpy as np
+
+    shares = np.arange(1, keys + 1, dtype=np.float64) ** -skew
+    edges = np.cumsum(shares / shares.sum())
+    return np.minimum(np.searchsorted(edges, random.random(rows)), keys - 1).astype(np.int32)
+
+
+def hashed_over_mean(settings: ScaleSettings) -> float:
+    """Partials of the fullest partition over the mean, the mean of many throws of the groups into partitions."""
+    import numpy as np
+
+    random = np.random.default_rng(settings.seed)
+    shares = np.arange(1, settings.keys + 1, dtype=np.float64) ** -SKEW
+    present = -np.expm1(-RATE * shares / shares.sum())
+    throws = [
+        np.bincount(random.integers(0, BUCKETS, settings.keys), weights=present, minlength=BUCKETS) for _ in range(200)
+    ]
+    return float(np.mean([thrown.max() / thrown.mean() for thrown in throws]))
+
+
+def _add_up(row: Row) -> Row:
+    """What a point took, a batch and a row."""
+    batches = row.pop("batches")
+    rows, seconds = (sum(b[what] for b in batches) for what in ("rows", "seconds"))
+    partitions = [sum(times) for times in zip(*(b["final_tasks"] for b in batches), strict=True)]
+    return row | {
+        "rows": rows,
+        "partials": sum(b["partials"] for b in batches),
+        "answers": sum(b["answers"] for b in batches),
+        "seconds_a_batch": seconds / len(batches),
+        "rows_per_second": rows / seconds,
+        "shuffled_bytes_a_row": sum(b["shuffled_bytes"] for b in batches) / rows,
+        "jobs_a_batch": max(b["jobs"] for b in batches),
+        "stages_a_batch": max(b["stages"] for b in batches),
+        "jobs_differ": len({(b["jobs"], b["stages"]) for b in batches}) > 1,
+        "slowest_over_mean": max(partitions) * len(partitions) / sum(partitions),
+    }
+
+
+def summarise(rows: Sequence[Row]) -> dict[str, Any]:
+    """Everything in `SUMMARY` but what needs no run."""
+
+    def fastest(executors: int) -> Row:
+        mine = [r for r in rows if r["point"] == "throughput" and r["executors"] == executors]
+        return min(mine, key=lambda row: float(row["seconds_a_batch"]))
+
+    one, two = fastest(1), fastest(2)
+    (skewed,), (shuffled,) = ([r for r in rows if r["point"] == name] for name in ("skewed", "shuffled"))
+    took = [one["seconds_a_batch"], two["seconds_a_batch"]]
+    shapes = {(r["jobs_a_batch"], r["stages_a_batch"]) for r in rows}
+    return {
+        "throughput_ratio": two["rows_per_second"] / one["rows_per_second"],
+        "rows_per_second_1": one["rows_per_second"],
+        "rows_per_second_2": two["rows_per_second"],
+        # seconds = fixed + divided / executors, for one and for two
+        "driver_share_1": max(0.0, 2 * took[1] - took[0]) / took[0],
+        "zipf_slowest_over_mean": skewed["slowest_over_mean"],
+        "shuffled_bytes_a_row": shuffled["shuffled_bytes_a_row"],
+        "jobs_a_batch": one["jobs_a_batch"],
+        "stages_a_batch": one["stages_a_batch"],
+        "jobs_constant": len(shapes) == 1 and not any(r["jobs_differ"] for r in rows),
+    }
+
+
+SCALE = Benchmark(
+    name="scale",
+    about="from one executor to two: throughput, skewed keys, shuffled bytes, and Spark jobs a batch",
+    summary=SUMMARY,
+    settings=ScaleSettings,
+    run=run,
+)

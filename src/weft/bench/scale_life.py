@@ -1,0 +1,96 @@
+"""A stream over a cluster, in a process of its own: `python -m weft.bench.scale_life POINT`, both ends in JSON.
+
+What batches took comes from the run; jobs, stages, tasks and shuffled bytes from Spark's own status.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    master: str
+    rows: str
+    queries: tuple[str, ...]
+    strategy: str
+    buckets: int
+    folder: str
+
+
+def live(point: Point) -> dict[str, Any]:
+    """Every file is a batch. The first one begins the workers and places the groups: it is not among `batches`."""
+    from weft.spark import local_session, weave
+
+    spark = local_session({"spark.master": point.master, "spark.driver.memory": "1g", "spark.executor.memory": "1g"})
+    try:
+        _wait_for_executors(spark, point.master)
+        stream = spark.readStream.schema("ts TIMESTAMP, k INT, v DOUBLE").option("maxFilesPerTrigger", 1)
+        job = weave(
+            stream.parquet(point.rows), list(point.queries), strategy=point.strategy, buckets=point.buckets
+        )
+        run = job.start(sink="noop", checkpoint=point.folder, available_now=True)
+        run.wait()
+        status = _Status(spark, str(run.query.runId))
+        return {
+            "trees": len(job.plan.trees),
+            "batches": [
+                {"rows": b.rows, "partials": b.partials, "answers": b.answers, "seconds": b.seconds}
+                | status.batch(b.batch)
+                for b in run.batches()[1:]
+            ],
+        }
+    finally:
+        spark.stop()
+
+
+def _wait_for_executors(spark: Any, master: str) -> None:
+    wanted = int(master.partition("[")[2].split(",")[0])
+    begun = time.monotonic()
+    while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < wanted + 1:  # the driver is among them
+        if time.monotonic() - begun > 120:
+            raise TimeoutError(f"{master} has not got its executors within two minutes")
+        time.sleep(0.1)
+
+
+class _Status:
+    """Spark's status store, which is there without its page."""
+
+    def __init__(self, spark: Any, group: str) -> None:
+        self._store = spark.sparkContext._jsc.sc().statusStore()
+        tracker = spark.sparkContext.statusTracker()
+        self._stages: dict[int, list[list[int]]] = {}
+        """Of each job of a batch. Spark describes a job by the batch that it is for."""
+        for job in sorted(tracker.getJobIdsForGroup(group)):
+            told = re.search(r"batch = (\d+)", str(self._store.job(job).description()))
+            info = tracker.getJobInfo(job)
+            if told and info is not None:
+                # A stage whose shuffle was there already has no tasks.
+                ran = [stage for stage in sorted(info.stageIds) if self._tasks(stage)]
+                self._stages.setdefault(int(told[1]), []).append(ran)
+
+    def batch(self, number: int) -> dict[str, Any]:
+        """Jobs, stages, bytes that were written for others, and milliseconds of each partition of the last stage."""
+        jobs = self._stages[number]
+        tasks = [task for stages in jobs for stage in stages for task in self._tasks(stage)]
+        return {
+            "jobs": len(jobs),
+            "stages": sum(map(len, jobs)),
+            "shuffled_bytes": sum(int(task.shuffleWriteMetrics().bytesWritten()) for task in tasks),
+            "final_tasks": [int(task.executorRunTime()) for task in self._tasks(jobs[-1][-1])],
+        }
+
+    def _tasks(self, stage: int) -> list[Any]:
+        found = self._store.taskList(stage, 0, 1 << 20)
+        tasks = sorted((found.apply(i) for i in range(found.size())), key=lambda task: int(task.index()))
+        return [task.taskMetrics().get() for task in tasks if task.taskMetrics().isDefined()]
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    print(json.dumps(live(Point(**{**given, "queries": tuple(given["queries"])}))))
