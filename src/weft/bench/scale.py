@@ -19,6 +19,10 @@ from typing import Any
 from weft.bench.benchmark import Benchmark, Report, Row, Say, option, whole
 from weft.bench.machine import describe_machine, load
 from weft.model import WeftError
+from weft.optimizer import optimize
+from weft.optimizer.estimate import Stream, estimate
+from weft.optimizer.weights import load_weights
+from weft.sql.read import read_queries
 
 SKEW = 1.2
 BUCKETS = 8
@@ -27,11 +31,17 @@ BUCKETS = 8
 RATE = 10_000
 """Rows a second of event time where shuffled bytes are counted, with one-second slices and a hundred keys."""
 
+KEYS = 100
+BATCH_SECONDS = 60
+"""Seconds of event time in a batch, where throughput and skew are measured."""
+
 SUMMARY = {
     "throughput_ratio": "rows a second of two executors over those of one, where the work divides; the bar is 1.6",
     "rows_per_second_1": "rows a second of one executor, one core",
     "rows_per_second_2": "of two",
     "driver_share_1": "seconds a batch that do not divide, over those of a batch with one executor, from both times",
+    "estimated_over_measured_1": "seconds a batch by docs/sizing.md over those of one executor; needs weft calibrate",
+    "estimated_over_measured_2": "the same for two executors",
     "zipf_slowest_over_mean": "Zipf(1.2) keys: time of the slowest partition of the final stage over the mean; bar 1.2",
     "zipf_hashed_over_mean": "the same counted in partials, were groups only hashed to partitions",
     "shuffled_bytes_a_row": "at 10,000 rows a second, one-second slices, 100 keys; the bar is 2",
@@ -60,11 +70,11 @@ def run(settings: ScaleSettings, say: Say) -> Report:
     busy = load()
     folder = Path(tempfile.mkdtemp(prefix="weft-bench-"))
     try:
-        rows = [_add_up(row) for row in _measure(settings, folder, say)]
+        rows = [add_up(row) for row in _measure(settings, folder, say)]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     hashed = hashed_over_mean(settings)
-    summary = {**summarise(rows), "zipf_hashed_over_mean": hashed, "load": busy}
+    summary = {**summarise(rows), **compare_with_paper(rows, settings), "zipf_hashed_over_mean": hashed, "load": busy}
     return Report("scale", describe_machine(), asdict(settings), rows, summary)
 
 
@@ -86,9 +96,9 @@ def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
 
     many, few = _queries(settings.queries), _queries(1)
     say(f"making {settings.rows * settings.batches:,} rows")
-    evenly = write_rows(folder / "evenly", settings, settings.rows, keys=100, rate=settings.rows // 60)
-    skewed = write_rows(folder / "skewed", settings, 60 * RATE, keys=settings.keys, rate=RATE, skew=SKEW)
-    steady = write_rows(folder / "steady", settings, 30 * RATE, keys=100, rate=RATE)
+    evenly = write_rows(folder / "evenly", settings, settings.rows, keys=KEYS, rate=settings.rows // BATCH_SECONDS)
+    skewed = write_rows(folder / "skewed", settings, BATCH_SECONDS * RATE, keys=settings.keys, rate=RATE, skew=SKEW)
+    steady = write_rows(folder / "steady", settings, 30 * RATE, keys=KEYS, rate=RATE)
     for _ in range(settings.repeat):
         for executors in (1, 2):
             point("throughput", executors, evenly, many, 2, "tri_weave")
@@ -181,7 +191,7 @@ def hashed_over_mean(settings: ScaleSettings) -> float:
     return float(np.mean([thrown.max() / thrown.mean() for thrown in throws]))
 
 
-def _add_up(row: Row) -> Row:
+def add_up(row: Row) -> Row:
     """What a point took, a batch and a row."""
     batches = row.pop("batches")
     rows, seconds = (sum(b[what] for b in batches) for what in ("rows", "seconds"))
@@ -201,13 +211,8 @@ def _add_up(row: Row) -> Row:
 
 
 def summarise(rows: Sequence[Row]) -> dict[str, Any]:
-    """Everything in `SUMMARY` but what needs no run."""
-
-    def fastest(executors: int) -> Row:
-        mine = [r for r in rows if r["point"] == "throughput" and r["executors"] == executors]
-        return min(mine, key=lambda row: float(row["seconds_a_batch"]))
-
-    one, two = fastest(1), fastest(2)
+    """What the points say by themselves."""
+    one, two = _fastest(rows, 1), _fastest(rows, 2)
     (skewed,), (shuffled,) = ([r for r in rows if r["point"] == name] for name in ("skewed", "shuffled"))
     took = [one["seconds_a_batch"], two["seconds_a_batch"]]
     shapes = {(r["jobs_a_batch"], r["stages_a_batch"]) for r in rows}
@@ -223,6 +228,30 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         "stages_a_batch": one["stages_a_batch"],
         "jobs_constant": len(shapes) == 1 and not any(r["jobs_differ"] for r in rows),
     }
+
+
+def compare_with_paper(rows: Sequence[Row], settings: ScaleSettings) -> dict[str, float | None]:
+    """Seconds of a batch by the formula of docs/sizing.md, over those that it took; None: nobody has calibrated.
+
+    Weights hold with all cores at work, and an executor has one.
+    """
+    weights = load_weights()
+    if weights is None:
+        return {f"estimated_over_measured_{executors}": None for executors in (1, 2)}
+    plan = optimize(read_queries(_queries(settings.queries), "ts"), settings.rows // BATCH_SECONDS, "tri_weave")
+    took = estimate(plan, weights, Stream(groups=KEYS, batch_seconds=BATCH_SECONDS))
+    cores = len(os.sched_getaffinity(0))
+    return {
+        f"estimated_over_measured_{executors}": BATCH_SECONDS
+        * (took.batches + (took.seconds - took.batches) * cores / executors)
+        / _fastest(rows, executors)["seconds_a_batch"]
+        for executors in (1, 2)
+    }
+
+
+def _fastest(rows: Sequence[Row], executors: int) -> Row:
+    mine = [r for r in rows if r["point"] == "throughput" and r["executors"] == executors]
+    return min(mine, key=lambda row: float(row["seconds_a_batch"]))
 
 
 SCALE = Benchmark(

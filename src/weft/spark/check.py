@@ -73,6 +73,7 @@ def check_checkpoint(uri: str, version: int) -> Report:
         raise NoCheckpoint(f"{uri} holds no checkpoint; give the folder that a run was started with as its checkpoint")
     _check_job(store, report, version)
     _check_records(store, report)
+    _check_places(store, report)
     _check_segments(store, report)
     _check_plans(store, report)
     _check_spark(store, report)
@@ -127,6 +128,12 @@ def _record_json(store: Store, name: str) -> None:
     found = store.read_json(f"batches/{name}")
     if found["batch"] != int(name.removesuffix(".json")):
         raise ValueError(f"it is the record of batch {found['batch']}")
+
+
+def _check_places(store: Store, report: Report) -> None:
+    record = report.record
+    if record is not None and record.places:
+        _attempt(report, record.places, lambda: store.read_json(record.places)["homes"])
 
 
 def _check_segments(store: Store, report: Report) -> None:

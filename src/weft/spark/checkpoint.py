@@ -132,8 +132,13 @@ class Checkpoint:
         name = FIRST_PLACES if record is None else record.places
         if record is not None and not name:
             return Places(len(record.segments)), ""
-        if record is None and not self.store.exists(name):
-            return None, ""
+        if not self.store.exists(name):
+            if record is None:
+                return None, ""
+            raise CheckpointMismatch(
+                f"{self.store.path(name)} is gone, which says where the state of each group is; bring it back from a "
+                "copy, or start with an empty checkpoint folder"
+            )
         found = self.store.read_json(name)
         return Places(int(found["buckets"]), tuple(found["homes"])), name
 

@@ -36,6 +36,7 @@ from weft.spark.observing import Observer
 from weft.spark.pipeline import BatchMetrics, Pipeline, TreeState
 from weft.spark.places import Places
 from weft.spark.refreshes import refreshed
+from weft.spark.session import batch_settings
 from weft.spark.sink import JobSink, MemorySink, RepeatedSink, Sink
 from weft.spark.store import Store
 from weft.spark.tap import Tap
@@ -155,7 +156,9 @@ class Run:
 
     def _place(self, rows: DataFrame, binding: Binding) -> None:
         """Before the first batch: which bucket each group is in, written down, as the batch may be repeated."""
-        places = weigh(rows, binding, self._pipeline.places.buckets)
+        buckets = self._pipeline.places.buckets
+        with batch_settings(rows.sparkSession, buckets):
+            places = weigh(rows, binding, buckets)
         name = self.checkpoint.write_places(places, FIRST_PLACES)
         self._pipeline = replace(self._pipeline, places=places, places_file=name)
         self._placed = True

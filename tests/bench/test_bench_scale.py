@@ -1,0 +1,88 @@
+"""`weft bench scale`: what its summary says of the points, and the rows that it makes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from weft.bench.scale import (
+    SUMMARY,
+    NoCluster,
+    ScaleSettings,
+    add_up,
+    compare_with_paper,
+    draw_keys,
+    hashed_over_mean,
+    spark_home,
+    summarise,
+    write_rows,
+)
+from weft.optimizer.weights import Weights, save_weights, weights_file
+
+
+def point(name: str, executors: int, seconds: float, tasks: tuple[int, ...] = (10, 10), stages: int = 5) -> Any:
+    batch = {"rows": 100, "partials": 10, "answers": 5, "seconds": seconds, "jobs": 2, "stages": stages}
+    batches = [batch | {"shuffled_bytes": 150, "final_tasks": list(tasks)}] * 3
+    return add_up({"point": name, "executors": executors, "queries": 1, "trees": 1, "batches": batches})
+
+
+def test_the_summary_has_the_ratio_the_skew_and_whether_jobs_are_constant() -> None:
+    points = [
+        point("throughput", 1, 9.0),
+        point("throughput", 2, 5.0),
+        point("throughput", 1, 8.0),
+        point("skewed", 2, 1.0, tasks=(10, 10, 10, 15)),
+        point("shuffled", 2, 1.0),
+        point("trees", 1, 1.0),
+    ]
+    found = summarise(points)
+    assert found["throughput_ratio"] == pytest.approx(1.6)
+    assert found["driver_share_1"] == pytest.approx(0.25), "8 seconds are 2 that stay and 6 that divide"
+    assert found["zipf_slowest_over_mean"] == pytest.approx(15 / 11.25)
+    assert found["shuffled_bytes_a_row"] == 1.5
+    assert (found["jobs_a_batch"], found["stages_a_batch"], found["jobs_constant"]) == (2, 5, True)
+    paper = compare_with_paper(points, ScaleSettings())
+    assert found.keys() | paper.keys() | {"zipf_hashed_over_mean", "load"} == SUMMARY.keys()
+    assert not summarise([*points, point("trees", 1, 1.0, stages=6)])["jobs_constant"]
+
+
+def test_the_formula_of_the_sizing_page_is_beside_what_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    points = [point("throughput", executors, 2.0) for executors in (1, 2)]
+    assert set(compare_with_paper(points, ScaleSettings()).values()) == {None}
+    save_weights(Weights(batch=1, query=0, row=1e-6, partial=0, kept=0, operation=0, answer=0), weights_file())
+    found = compare_with_paper(points, ScaleSettings(rows=600_000))
+    divided = 0.6 * len(os.sched_getaffinity(0))
+    assert found["estimated_over_measured_1"] == pytest.approx((1 + divided) / 2)
+    assert found["estimated_over_measured_2"] == pytest.approx((1 + divided / 2) / 2)
+
+
+def test_keys_are_drawn_as_zipf_has_them() -> None:
+    counts = np.bincount(draw_keys(np.random.default_rng(2), 200_000, 1000, 1.2), minlength=1000)
+    assert counts[0] / counts[9] == pytest.approx(10**1.2, rel=0.1)
+    even = np.bincount(draw_keys(np.random.default_rng(2), 200_000, 100, 0.0), minlength=100)
+    assert even.max() < 1.15 * even.mean()
+
+
+def test_hashing_alone_leaves_a_partition_with_more() -> None:
+    assert 1.05 < hashed_over_mean(ScaleSettings()) < 1.3
+
+
+def test_a_batch_is_a_file_that_executors_can_divide(tmp_path: Path) -> None:
+    folder = write_rows(tmp_path / "rows", ScaleSettings(batches=2), 1000, keys=10, rate=100)
+    first, second = (pq.read_table(path).column("ts").to_pylist() for path in sorted(folder.iterdir()))
+    assert (second[0] - first[0]).total_seconds() == 10
+    assert pq.ParquetFile(folder / "0000.parquet").num_row_groups == 8
+
+
+def test_a_spark_without_its_scripts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    with pytest.raises(NoCluster, match="no bin/spark-class"):
+        spark_home(tmp_path)
