@@ -1,6 +1,6 @@
 """From one executor to two, keys that are skewed, what is shuffled, and how many Spark jobs a batch takes.
 
-Each point is a local cluster of its own, executors in processes of their own: `local-cluster[N,1,1024]`.
+Clusters are local ones, executors in processes of their own: `local-cluster[N,1,1024]`.
 """
 
 from __future__ import annotations
@@ -79,32 +79,29 @@ def run(settings: ScaleSettings, say: Say) -> Report:
 
 
 def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
-    home = spark_home(folder)
-    found: list[Row] = []
-
-    def point(name: str, executors: int, rows: Path, queries: Sequence[str], buckets: int, strategy: str) -> None:
-        say(f"{name}: {len(queries)} queries, {executors} executors")
-        taken = {
-            "master": f"local-cluster[{executors},1,1024]",
-            "rows": str(rows),
-            "queries": list(queries),
-            "strategy": strategy,
-            "buckets": buckets,
-            "folder": str(folder / f"state-{len(found)}"),
-        }
-        found.append({"point": name, "executors": executors, "queries": len(queries)} | _run(taken, home))
-
+    environment = spark_home(folder)
     many, few = _queries(settings.queries), _queries(1)
     say(f"making {settings.rows * settings.batches:,} rows")
     evenly = write_rows(folder / "evenly", settings, settings.rows, keys=KEYS, rate=settings.rows // BATCH_SECONDS)
     skewed = write_rows(folder / "skewed", settings, BATCH_SECONDS * RATE, keys=settings.keys, rate=RATE, skew=SKEW)
     steady = write_rows(folder / "steady", settings, 30 * RATE, keys=KEYS, rate=RATE)
-    for _ in range(settings.repeat):
+    points: dict[str, dict[str, Any]] = {
+        "throughput": {"rows": str(evenly), "queries": many, "strategy": "tri_weave", "buckets": 2},
+        "skewed": {"rows": str(skewed), "queries": many, "strategy": "tri_weave", "buckets": BUCKETS},
+        "shuffled": {"rows": str(steady), "queries": few, "strategy": "tri_weave", "buckets": 2},
+        "trees": {"rows": str(steady), "queries": many, "strategy": "no_share", "buckets": 2},
+    }
+    found: list[Row] = []
+    for turn in range(settings.repeat):
         for executors in (1, 2):
-            point("throughput", executors, evenly, many, 2, "tri_weave")
-    point("skewed", 2, skewed, many, BUCKETS, "tri_weave")
-    point("shuffled", 2, steady, few, 2, "tri_weave")
-    point("trees", 1, steady, many, 2, "no_share")
+            others = () if turn else (("trees",), ("skewed", "shuffled"))[executors - 1]
+            names = ["throughput", *others]
+            say(f"{executors} of two executors: {', '.join(names)}")
+            here = [points[name] | {"folder": str(folder / f"state-{len(found)}-{name}")} for name in names]
+            taken = {"master": f"local-cluster[{executors},1,1024]", "points": here}
+            for name, row in zip(names, _run(taken, environment), strict=True):
+                queries = len(points[name]["queries"])
+                found.append({"point": name, "executors": executors, "queries": queries} | row)
     return found
 
 
@@ -123,12 +120,12 @@ def spark_home(folder: Path) -> dict[str, str]:
     return kept | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
 
 
-def _run(taken: dict[str, Any], environment: dict[str, str]) -> Row:
+def _run(taken: dict[str, Any], environment: dict[str, str]) -> list[Row]:
     command = [sys.executable, "-m", "weft.bench.scale_life", json.dumps(taken)]
     life = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if life.returncode:
         raise NoCluster(f"{taken['master']} failed; it said: {life.stderr.strip()[-2000:]}")
-    found: Row = json.loads(life.stdout.splitlines()[-1])
+    found: list[Row] = json.loads(life.stdout.splitlines()[-1])
     return found
 
 

@@ -1,4 +1,4 @@
-"""A stream over a cluster, in a process of its own: `python -m weft.bench.scale_life POINT`, both ends in JSON.
+"""Streams over a cluster, in a process of their own: `python -m weft.bench.scale_life POINTS`, both ends in JSON.
 
 What batches took comes from the run; jobs, stages, tasks and shuffled bytes from Spark's own status.
 """
@@ -9,13 +9,15 @@ import json
 import re
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    master: str
+    """A stream of files, each a batch, and the queries over it."""
+
     rows: str
     queries: tuple[str, ...]
     strategy: str
@@ -23,30 +25,34 @@ class Point:
     folder: str
 
 
-def live(point: Point) -> dict[str, Any]:
-    """Every file is a batch. The first one begins the workers and places the groups: it is not among `batches`."""
-    from weft.spark import local_session, weave
+def live(master: str, points: Sequence[Point]) -> list[dict[str, Any]]:
+    """The points one after the other, on one cluster."""
+    from weft.spark import local_session
 
-    spark = local_session({"spark.master": point.master, "spark.driver.memory": "1g", "spark.executor.memory": "1g"})
+    spark = local_session({"spark.master": master, "spark.driver.memory": "1g", "spark.executor.memory": "1g"})
     try:
-        _wait_for_executors(spark, point.master)
-        stream = spark.readStream.schema("ts TIMESTAMP, k INT, v DOUBLE").option("maxFilesPerTrigger", 1)
-        job = weave(
-            stream.parquet(point.rows), list(point.queries), strategy=point.strategy, buckets=point.buckets
-        )
-        run = job.start(sink="noop", checkpoint=point.folder, available_now=True)
-        run.wait()
-        status = _Status(spark, str(run.query.runId))
-        return {
-            "trees": len(job.plan.trees),
-            "batches": [
-                {"rows": b.rows, "partials": b.partials, "answers": b.answers, "seconds": b.seconds}
-                | status.batch(b.batch)
-                for b in run.batches()[1:]
-            ],
-        }
+        _wait_for_executors(spark, master)
+        return [_measure(spark, point) for point in points]
     finally:
         spark.stop()
+
+
+def _measure(spark: Any, point: Point) -> dict[str, Any]:
+    """The first batch begins the workers and places the groups: it is not among `batches`."""
+    from weft.spark import weave
+
+    stream = spark.readStream.schema("ts TIMESTAMP, k INT, v DOUBLE").option("maxFilesPerTrigger", 1)
+    job = weave(stream.parquet(point.rows), list(point.queries), strategy=point.strategy, buckets=point.buckets)
+    run = job.start(sink="noop", checkpoint=point.folder, available_now=True)
+    run.wait()
+    status = _Status(spark, str(run.query.runId))
+    return {
+        "trees": len(job.plan.trees),
+        "batches": [
+            {"rows": b.rows, "partials": b.partials, "answers": b.answers, "seconds": b.seconds} | status.batch(b.batch)
+            for b in run.batches()[1:]
+        ],
+    }
 
 
 def _wait_for_executors(spark: Any, master: str) -> None:
@@ -93,4 +99,5 @@ class _Status:
 
 if __name__ == "__main__":
     given = json.loads(sys.argv[1])
-    print(json.dumps(live(Point(**{**given, "queries": tuple(given["queries"])}))))
+    found = [Point(**{**point, "queries": tuple(point["queries"])}) for point in given["points"]]
+    print(json.dumps(live(given["master"], found)))
