@@ -25,9 +25,9 @@ from weft.bench.scale import (
 from weft.optimizer.weights import Weights, save_weights, weights_file
 
 
-def point(name: str, executors: int, seconds: float, tasks: tuple[int, ...] = (10, 10), stages: int = 5) -> Any:
-    batch = {"rows": 100, "partials": 10, "answers": 5, "seconds": seconds, "jobs": 2, "stages": stages}
-    batches = [batch | {"shuffled_bytes": 150, "final_tasks": list(tasks)}] * 3
+def point(name: str, executors: int, seconds: float, tasks: tuple[int, ...] = (10, 10), jobs: int = 2) -> Any:
+    batch = {"rows": 100, "partials": 10, "answers": 5, "seconds": seconds, "jobs": jobs, "stages": 5}
+    batches = [batch | {"shuffled_bytes": 150, "final_tasks": list(tasks), "final_partials": [5, 7]}] * 3
     return add_up({"point": name, "executors": executors, "queries": 1, "trees": 1, "batches": batches})
 
 
@@ -44,11 +44,12 @@ def test_the_summary_has_the_ratio_the_skew_and_whether_jobs_are_constant() -> N
     assert found["throughput_ratio"] == pytest.approx(1.6)
     assert found["driver_share_1"] == pytest.approx(0.25), "8 seconds are 2 that stay and 6 that divide"
     assert found["zipf_slowest_over_mean"] == pytest.approx(15 / 11.25)
+    assert found["zipf_partials_over_mean"] == pytest.approx(7 / 6)
     assert found["shuffled_bytes_a_row"] == 1.5
     assert (found["jobs_a_batch"], found["stages_a_batch"], found["jobs_constant"]) == (2, 5, True)
     paper = compare_with_paper(points, ScaleSettings())
     assert found.keys() | paper.keys() | {"zipf_hashed_over_mean", "load"} == SUMMARY.keys()
-    assert not summarise([*points, point("trees", 1, 1.0, stages=6)])["jobs_constant"]
+    assert not summarise([*points, point("trees", 1, 1.0, jobs=3)])["jobs_constant"]
 
 
 def test_the_formula_of_the_sizing_page_is_beside_what_was_measured(

@@ -43,11 +43,13 @@ SUMMARY = {
     "estimated_over_measured_1": "seconds a batch by docs/sizing.md over those of one executor; needs weft calibrate",
     "estimated_over_measured_2": "the same for two executors",
     "zipf_slowest_over_mean": "Zipf(1.2) keys: time of the slowest partition of the final stage over the mean; bar 1.2",
+    "zipf_partials_over_mean": "partials of the fullest partition over the mean, which no other load disturbs",
     "zipf_hashed_over_mean": "the same counted in partials, were groups only hashed to partitions",
     "shuffled_bytes_a_row": "at 10,000 rows a second, one-second slices, 100 keys; the bar is 2",
     "jobs_a_batch": "Spark jobs of a batch after the first",
-    "stages_a_batch": "Spark stages of a batch after the first",
-    "jobs_constant": "whether jobs and stages are the same for one query and many, one tree and many, one node and two",
+    "stages_a_batch": "Spark stages of a batch after the first, rows aggregated to each tree's feed",
+    "stages_a_batch_most": "the same at the point that has most: one more where feeds are rolled up from a finer one",
+    "jobs_constant": "whether jobs are the same for one query and many, one tree and many, one node and two",
     "load": "the load average at the beginning: times are of others too where it is above the number of cores",
 }
 
@@ -192,7 +194,10 @@ def add_up(row: Row) -> Row:
     """What a point took, a batch and a row."""
     batches = row.pop("batches")
     rows, seconds = (sum(b[what] for b in batches) for what in ("rows", "seconds"))
-    partitions = [sum(times) for times in zip(*(b["final_tasks"] for b in batches), strict=True)]
+    times, partials = (
+        [sum(found) for found in zip(*(b[what] for b in batches), strict=True)]
+        for what in ("final_tasks", "final_partials")
+    )
     return row | {
         "rows": rows,
         "partials": sum(b["partials"] for b in batches),
@@ -203,7 +208,8 @@ def add_up(row: Row) -> Row:
         "jobs_a_batch": max(b["jobs"] for b in batches),
         "stages_a_batch": max(b["stages"] for b in batches),
         "jobs_differ": len({(b["jobs"], b["stages"]) for b in batches}) > 1,
-        "slowest_over_mean": max(partitions) * len(partitions) / sum(partitions),
+        "slowest_over_mean": max(times) * len(times) / sum(times),
+        "fullest_over_mean": max(partials) * len(partials) / sum(partials),
     }
 
 
@@ -212,7 +218,6 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
     one, two = _fastest(rows, 1), _fastest(rows, 2)
     (skewed,), (shuffled,) = ([r for r in rows if r["point"] == name] for name in ("skewed", "shuffled"))
     took = [one["seconds_a_batch"], two["seconds_a_batch"]]
-    shapes = {(r["jobs_a_batch"], r["stages_a_batch"]) for r in rows}
     return {
         "throughput_ratio": two["rows_per_second"] / one["rows_per_second"],
         "rows_per_second_1": one["rows_per_second"],
@@ -220,10 +225,12 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         # seconds = fixed + divided / executors, for one and for two
         "driver_share_1": max(0.0, 2 * took[1] - took[0]) / took[0],
         "zipf_slowest_over_mean": skewed["slowest_over_mean"],
+        "zipf_partials_over_mean": skewed["fullest_over_mean"],
         "shuffled_bytes_a_row": shuffled["shuffled_bytes_a_row"],
         "jobs_a_batch": one["jobs_a_batch"],
         "stages_a_batch": one["stages_a_batch"],
-        "jobs_constant": len(shapes) == 1 and not any(r["jobs_differ"] for r in rows),
+        "stages_a_batch_most": max(r["stages_a_batch"] for r in rows),
+        "jobs_constant": len({r["jobs_a_batch"] for r in rows}) == 1 and not any(r["jobs_differ"] for r in rows),
     }
 
 

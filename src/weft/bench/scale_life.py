@@ -81,7 +81,7 @@ class _Status:
                 self._stages.setdefault(int(told[1]), []).append(ran)
 
     def batch(self, number: int) -> dict[str, Any]:
-        """Jobs, stages, bytes that were written for others, and milliseconds of each partition of the last stage."""
+        """Jobs, stages, bytes that were written for others, and what each partition of the last stage takes and gets."""
         jobs = self._stages[number]
         tasks = [task for stages in jobs for stage in stages for task in self._tasks(stage)]
         return {
@@ -89,7 +89,13 @@ class _Status:
             "stages": sum(map(len, jobs)),
             "shuffled_bytes": sum(int(task.shuffleWriteMetrics().bytesWritten()) for task in tasks),
             "final_tasks": [int(task.executorRunTime()) for task in self._tasks(jobs[-1][-1])],
+            "final_partials": self._read(jobs[0], len(self._tasks(jobs[-1][-1]))),
         }
+
+    def _read(self, stages: list[int], partitions: int) -> list[int]:
+        """Rows that each partition got from a shuffle, in the last of the stages that has so many."""
+        found = next(tasks for stage in reversed(stages) if len(tasks := self._tasks(stage)) == partitions)
+        return [int(task.shuffleReadMetrics().recordsRead()) for task in found]
 
     def _tasks(self, stage: int) -> list[Any]:
         found = self._store.taskList(stage, 0, 1 << 20)
