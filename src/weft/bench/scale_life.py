@@ -81,7 +81,7 @@ class _Status:
                 self._stages.setdefault(int(told[1]), []).append(ran)
 
     def batch(self, number: int) -> dict[str, Any]:
-        """Jobs, stages, bytes that were written for others, and what each partition of the last stage takes and gets."""
+        """Jobs, stages, bytes written for others, and what each partition of the last stage takes and gets."""
         jobs = self._stages[number]
         tasks = [task for stages in jobs for stage in stages for task in self._tasks(stage)]
         return {
