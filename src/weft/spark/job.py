@@ -98,6 +98,7 @@ class Job:
 
     @property
     def cores(self) -> int:
+        """What the session says that it has: so many buckets, where nobody asks for others."""
         return max(1, int(self.stream.sparkSession.sparkContext.defaultParallelism))
 
     @property
