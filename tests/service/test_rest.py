@@ -82,7 +82,7 @@ def test_a_query_is_refused_with_the_word_that_is_wrong(served: Served) -> None:
         ("PUT", "/queries/by_key", {"sql": ENDLESS}, 422, "longer slide"),
         ("POST", "/queries", {"sql": MAXIMUM.format(name="`a\nb`")}, 422, "stand in a URL"),
         ("POST", "/queries", {"sql": MAXIMUM.format(name="`..`")}, 422, "stand in a URL"),
-        ("POST", "/queries", {"sql": MAXIMUM.format(name="x" * 300)}, 422, "over 200 bytes"),
+        ("POST", "/queries", {"sql": MAXIMUM.format(name="x" * 300)}, 422, "at most 200 bytes"),
         ("POST", "/queries", {"sql": YEARS}, 422, ""),
         ("POST", "/ask", {"sql": ENDLESS}, 422, "longer slide"),
         ("POST", "/queries", {"sql": "x" * 30_000}, 413, "20000 bytes"),

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from weft.model import ACQ, WeftError
 from weft.sql import refuse
-
-LONGEST_NAME = 200
-"""Bytes of a name as it stands in a URL."""
 
 
 class LimitReached(WeftError):
@@ -38,11 +34,11 @@ class Limits:
             )
 
     def check_name(self, query: ACQ) -> None:
-        """A name must be good for a URL, and for the file names that sinks make of it."""
-        if query.name in (".", "..") or not query.name.isprintable() or len(quote(query.name)) > LONGEST_NAME:
+        """A name must be good for a URL."""
+        if query.name in (".", "..") or not query.name.isprintable():
             raise refuse(
                 query,
-                f"this name cannot stand in a URL: signs of it are not printed, or it has over {LONGEST_NAME} bytes.",
+                "this name cannot stand in a URL: it is dots alone, or signs of it are not printed.",
                 "Give the query a short name of letters, digits and underscores.",
             )
 

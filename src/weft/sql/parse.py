@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import quote
 
 from weft.model import ACQ, Expression, Output
 from weft.sql.canonical import canonical
@@ -19,8 +20,8 @@ from weft.sql.syntax import Unreadable, read
 from weft.sql.tokens import Token, Tokens, is_call, tokenize
 from weft.sql.window import Windowing
 
-LONGEST_NAME = 80
-"""Bytes of a query's name: percent-encoded, three for each, it is still a folder's name."""
+LONGEST_NAME = 200
+"""Bytes of a query's name as it stands in a URL, which is also a folder's name."""
 
 
 def parse(text: str, *, name: str | None = None, event_time: str = "ts") -> tuple[ACQ, ...]:
@@ -48,10 +49,10 @@ def parse(text: str, *, name: str | None = None, event_time: str = "ts") -> tupl
             acq = _query(statement, called, clock)
             shapes.keep(statement, acq)
         acq = replace(acq, begins=begins)
-        taken, long = acq.name.lower() in queries, len(acq.name.encode()) > LONGEST_NAME
+        taken, long = acq.name.lower() in queries, len(quote(acq.name)) > LONGEST_NAME
         if taken or long:
             at, end = (statement.named or statement.tokens[:1])[0], (statement.named or statement.tokens[:1])[-1]
-            too_long = f"a name has at most {LONGEST_NAME} bytes: sinks call folders, topics and rows by it."
+            too_long = f"a name has at most {LONGEST_NAME} bytes as it stands in a URL: sinks call folders by it."
             reason = f"another query is named {acq.name} already." if taken else too_long
             raise source.refuse(at.start, end.end, reason, "Name it with CREATE VIEW name AS SELECT ....")
         queries[acq.name.lower()] = acq
