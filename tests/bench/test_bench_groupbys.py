@@ -24,6 +24,7 @@ def test_filters_are_all_different_and_windows_as_many_as_asked_for() -> None:
 
 def test_ratios_are_of_the_fastest_turns() -> None:
     seconds = {"weft": (2.0, 4.0), "grouping_sets": (12.0, 10.0), "weft_rows": (6.0, 8.0), "separate": (20.0, 30.0)}
+    seconds["weft_lfta"] = (14.0, 16.0)
     rows = [
         {"data": data, "engine": engine, "turn": turn, "seconds": taken, "answers": 7, "configuration": "ab(a b)"}
         for data in ("clustered", "uniform")
@@ -33,7 +34,7 @@ def test_ratios_are_of_the_fastest_turns() -> None:
     found = summarise(rows)
     assert found["clustered_over_grouping_sets"] == 5
     assert found["uniform_over_separate"] == 10
-    assert found["uniform_over_rows"] == 3
+    assert (found["uniform_over_rows"], found["uniform_over_lfta"]) == (3, 7)
     assert found["answers_checked"]
     assert {*found, "load"} == set(SUMMARY)
     assert not summarise([*rows, {**rows[0], "answers": 8}])["answers_checked"]
@@ -42,11 +43,12 @@ def test_ratios_are_of_the_fastest_turns() -> None:
 def test_growth_is_of_most_filters_over_fewest() -> None:
     rows = [
         {"filters": 50, "engine": "weft", "seconds": 2.0, "measured": 50},
-        {"filters": 200, "engine": "weft", "seconds": 5.0, "measured": 200},
-        {"filters": 200, "engine": "one_job", "seconds": 50.0, "measured": 200},
+        {"filters": 200, "engine": "weft", "seconds": 5.0, "measured": 200, "bits": 90},
+        {"filters": 200, "engine": "one_job", "seconds": 50.0, "measured": 7},
         {"filters": 200, "engine": "separate", "seconds": 150.0, "measured": 12},
     ]
     found = summarise_filters(rows)
     assert (found["growth"], found["filters_growth"]) == (2.5, 4)
     assert (found["over_separate"], found["over_one_job"], found["separate_measured"]) == (30, 10, 12)
+    assert (found["one_job_measured"], found["signature_bits"]) == (7, 90)
     assert {*found, "answers_checked", "load"} == set(FILTERS_SUMMARY)

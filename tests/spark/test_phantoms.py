@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ import pytest
 
 from compare import assert_same_rows
 from weft.aggregates import register
+from weft.optimizer.phantoms.pricing import TablePrices, prices_file, save_prices
 from weft.spark import weave
+from weft.spark.counting import LARGER
+from weft.spark.lfta import LEAST_MEMORY
 from weft.spark.phantoms import FEWEST
 
 pytestmark = pytest.mark.spark
@@ -66,17 +70,30 @@ def plainly(spark: Any, texts: dict[str, str]) -> dict[str, Any]:
 
 
 def test_rolled_up_groupings_give_the_rows_of_plain_spark_for_keys_of_any_type(spark: Any) -> None:
+    """Rolled up by Spark, and in tables so small that most rows throw another group out."""
     table = spark.sql(ROWS)
     queries = workload(KEY_SETS)
     texts = [f"CREATE VIEW {name} AS {text}" for name, text in queries.items()]
-    job = weave(table, texts, phantoms="always")
-    answers = {name: frame.toArrow() for name, frame in job.answers().items()}
-    found = job.binding.phantoms.found
+    rolled = weave(table, texts, phantoms="always", groupings="native")
+    by_tables = weave(table, texts, phantoms="always", groupings="lfta", table_memory=LEAST_MEMORY)
+    expected = plainly(spark, queries)
+    for job in (rolled, by_tables):
+        answers = {name: frame.toArrow() for name, frame in job.answers().items()}
+        for name, rows in expected.items():
+            assert rows.num_rows > 10
+            assert_same_rows(answers[name], rows, text=queries[name])
+    found, lfta = rolled.binding.phantoms.found, by_tables.binding.phantoms.lfta
     assert found is not None
     assert found.configuration.phantoms == {frozenset(KEYS)}
-    for name, expected in plainly(spark, queries).items():
-        assert expected.num_rows > 10
-        assert_same_rows(answers[name], expected, text=queries[name])
+    assert lfta is not None
+    assert len(lfta.found.configuration.phantoms) == 1
+    # Those that choose values by others, or keep strings, are made from rows beside the tables.
+    assert 1 < len(lfta.feeds) < len(by_tables.binding.feeds)
+    shared = by_tables.explain("json")["sharing"]
+    assert shared["means"] == "lfta"
+    assert f"  tables  {shared['fed']}   a row costs" in by_tables.explain()
+    assert sum(p["fed_by"] is not None for p in shared["passes"]) == len(lfta.feeds)
+    assert "aria-label=\"Rows, phantoms and passes\"" in by_tables.explain("html")
 
 
 class Logarithms:
@@ -127,6 +144,8 @@ def test_phantoms_are_chosen_by_the_groups_of_the_rows(spark: Any) -> None:
         assert found is not None
         assert found.cost <= found.unshared
         assert f"  fed  {found.configuration}   a row costs {found.cost:.2f} probes" in job.explain()
+        shared = job.explain("json")["sharing"]
+        assert (shared["fed"], shared["cost"]) == (str(found.configuration), found.cost)
         return str(found.configuration)
 
     assert chosen(few) == "abc(a ab b c)"
@@ -134,3 +153,33 @@ def test_phantoms_are_chosen_by_the_groups_of_the_rows(spark: Any) -> None:
     job = weave(few.limit(FEWEST - 1), queries)
     job.run_bounded("noop")
     assert job.binding.phantoms.found is None
+
+
+def test_groups_that_meet_again_only_in_hundreds_of_thousands_of_rows_are_seen_to_gather(spark: Any) -> None:
+    """The first fifty thousand rows have more than half as many groups as rows."""
+    table = spark.range(LARGER).selectExpr(
+        "timestamp_micros(id) AS ts", "pmod(xxhash64(id), 40000) AS a", "pmod(xxhash64(id), 40000) div 2 AS b"
+    )
+    job = weave(table, [by("a", "count(*)"), by("b", "count(*)")])
+    job.run_bounded("noop")
+    found = job.binding.phantoms.found
+    assert found is not None
+    assert [group_by.partials for group_by in found.asked] == pytest.approx([0.2, 0.1], rel=0.02)
+    assert job.binding.phantoms.scattered(job.binding.feeds) == []
+
+
+def test_tables_beside_spark_are_taken_where_they_are_clearly_cheaper(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    table = spark.sql("SELECT timestamp_millis(id) AS ts, id AS a, -id AS b FROM range(5000)")
+
+    def tabled(**dearer: float) -> bool:
+        prices = {"row": 1e-9, "probe": 1e-9, "eviction": 1e-7, "native_probe": 1e-9, "native_eviction": 1e-7, **dearer}
+        save_prices(TablePrices(**prices), prices_file())
+        job = weave(table, [by("a", "count(*)"), by("b", "sum(a)")])
+        job.run_bounded("noop")
+        return job.binding.phantoms.lfta is not None
+
+    assert tabled(native_eviction=1e-5)
+    assert not tabled(native_eviction=1.1e-7), "prices are not that exact"

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.bench.benchmark import Benchmark, Report, Row, Say, option, whole
+from weft.bench.benchmark import BadSetting, Benchmark, Report, Row, Say, option, whole, words
 from weft.bench.machine import describe_machine, load
 
 if TYPE_CHECKING:
@@ -20,16 +20,23 @@ GROUP_BYS = ("a", "b", "c", "d", "ab", "ac", "ad", "bc", "bd", "cd", "abc", "bcd
 RATE = 50_000
 """Packets a second of event time."""
 
+FILES = 4
+"""Each is drawn by itself: flows end where a file does."""
+
 WARM_SHARE = 20
 """Everybody warms up on so small a part of the rows."""
+
+RIVALS = ("grouping_sets", "separate", "weft_rows", "weft_lfta")
 
 SUMMARY = {
     "clustered_over_grouping_sets": "time of GROUPING SETS over weft's, packets in flows; the bar is 5",
     "clustered_over_separate": "time of twelve Spark queries, one after the other, over weft's",
     "clustered_over_rows": "time of weft with every group-by made from rows over weft's as it chooses",
+    "clustered_over_lfta": "time of weft in bounded tables (LFTA) over weft's as it chooses",
     "uniform_over_grouping_sets": "time of GROUPING SETS over weft's, as many groups as rows; the bar is 0.9",
     "uniform_over_separate": "the same for twelve Spark queries",
     "uniform_over_rows": "the same for weft with every group-by made from rows",
+    "uniform_over_lfta": "the same for weft in bounded tables",
     "clustered_configuration": "what feeds what, packets in flows",
     "uniform_configuration": "the same for as many groups as rows: no phantom should be there",
     "answers_checked": "whether all gave as many rows",
@@ -37,12 +44,26 @@ SUMMARY = {
 }
 
 
+def known(text: str) -> tuple[str, ...]:
+    """
+    >>> known("uniform")
+    ('uniform',)
+    """
+    found = words(text)
+    if not found or set(found) - {"clustered", "uniform"}:
+        raise BadSetting(f"{text!r} is no kind of packets; name clustered, uniform, or both with a comma between")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class GroupbysSettings:
-    rows: int = option(10_000_000, "Packets in flows.", quick=400_000)
+    data: tuple[str, ...] = option(
+        ("clustered", "uniform"), "Kinds of packets: in flows, or drawn at random.", parse=known, metavar="NAME,NAME"
+    )
+    rows: int = option(30_000_000, "Packets in flows.", quick=400_000)
     uniform: int = option(1_000_000, "Packets with attributes drawn at random.", quick=60_000)
     window: int = option(20, "Seconds of a window; one begins when another ends.")
-    repeat: int = option(2, "Turns that everybody takes; the shortest counts.", quick=1)
+    repeat: int = option(3, "Turns of weft and GROUPING SETS; the shortest counts. The others have one.", quick=1)
     seed: int = option(1, "Of the packets.", parse=whole)
 
 
@@ -57,7 +78,8 @@ def run(settings: GroupbysSettings, say: Say) -> Report:
     folder = Path(tempfile.mkdtemp(prefix="weft-bench-"))
     rows: list[Row] = []
     try:
-        for name, number in (("clustered", settings.rows), ("uniform", settings.uniform)):
+        for name in settings.data:
+            number = settings.rows if name == "clustered" else settings.uniform
             say(f"making {number:,} {name} packets")
             write_packets(folder / name, name, number, settings.seed)
             table = spark.read.parquet(str(folder / name))
@@ -76,23 +98,23 @@ def write_packets(folder: Path, name: str, number: int, seed: int) -> None:
     from weft.bench.data import BEGIN
     from weft.bench.packets import clustered, independent
 
-    values = (clustered if name == "clustered" else independent)(number, seed).values
-    times = BEGIN + np.arange(number) * 1_000_000 // RATE
-    sizes = np.random.default_rng(seed).integers(40, 1500, number).astype(np.int32)
-    columns = {key: pa.array(values[:, place].astype(np.int32)) for place, key in enumerate("abcd")}
-    table = pa.table({"ts": pa.array(times).cast(pa.timestamp("us", "UTC")), **columns, "bytes": pa.array(sizes)})
     folder.mkdir()
-    files = 4
-    for file in range(files):
-        begin, end = (number * i // files for i in (file, file + 1))
-        pq.write_table(table.slice(begin, end - begin), folder / f"{file}.parquet")
+    for file in range(FILES):
+        begin, end = (number * i // FILES for i in (file, file + 1))
+        values = (clustered if name == "clustered" else independent)(end - begin, seed, file).values
+        times = BEGIN + np.arange(begin, end) * 1_000_000 // RATE
+        sizes = np.random.default_rng((seed, file)).integers(40, 1500, end - begin).astype(np.int32)
+        columns = {key: pa.array(values[:, place].astype(np.int32)) for place, key in enumerate("abcd")}
+        timed = {"ts": pa.array(times).cast(pa.timestamp("us", "UTC")), **columns, "bytes": pa.array(sizes)}
+        pq.write_table(pa.table(timed), folder / f"{file}.parquet")
 
 
 def _take_turns(table: DataFrame, data: str, number: int, settings: GroupbysSettings, say: Say) -> list[Row]:
     engines: Mapping[str, Engine] = {
-        "weft": lambda table, window: _weft(table, window, "auto"),
+        "weft": lambda table, window: _weft(table, window, "auto", "auto"),
         "grouping_sets": _grouping_sets,
-        "weft_rows": lambda table, window: _weft(table, window, "never"),
+        "weft_rows": lambda table, window: _weft(table, window, "never", "native"),
+        "weft_lfta": lambda table, window: _weft(table, window, "auto", "lfta"),
         "separate": _separate,
     }
     small = table.limit(max(2_000, number // WARM_SHARE)).cache()
@@ -102,6 +124,8 @@ def _take_turns(table: DataFrame, data: str, number: int, settings: GroupbysSett
     rows: list[Row] = []
     for turn in range(settings.repeat):
         for name, engine in engines.items():
+            if turn and name not in ("weft", "grouping_sets"):
+                continue
             begun = time.perf_counter()
             answers, configuration = engine(table, settings.window)
             seconds = time.perf_counter() - begun
@@ -128,14 +152,13 @@ def _texts(window: int) -> list[str]:
     ]
 
 
-def _weft(table: DataFrame, window: int, phantoms: str) -> tuple[int, str | None]:
+def _weft(table: DataFrame, window: int, phantoms: str, groupings: str) -> tuple[int, str | None]:
     """Weaving and counting groups are in its time."""
     from weft.spark import weave
 
-    job = weave(table, _texts(window), phantoms=phantoms)
+    job = weave(table, _texts(window), phantoms=phantoms, groupings=groupings)
     answers = job.run_bounded("noop").answers
-    found = job.binding.phantoms.found
-    return answers, None if found is None else str(found.configuration)
+    return answers, job.explain("json")["sharing"]["fed"]
 
 
 def _grouping_sets(table: DataFrame, window: int) -> tuple[int, str | None]:
@@ -166,14 +189,15 @@ def _answered(frame: DataFrame) -> int:
 
 def summarise(rows: list[Row]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for data in ("clustered", "uniform"):
+    kinds = dict.fromkeys(row["data"] for row in rows)
+    for data in kinds:
         fastest = {
             engine: min(row["seconds"] for row in rows if (row["data"], row["engine"]) == (data, engine))
-            for engine in ("weft", "grouping_sets", "separate", "weft_rows")
+            for engine in ("weft", *RIVALS)
         }
-        for name, engine in (("grouping_sets", "grouping_sets"), ("separate", "separate"), ("rows", "weft_rows")):
-            found[f"{data}_over_{name}"] = fastest[engine] / fastest["weft"]
-    for data in ("clustered", "uniform"):
+        for engine in RIVALS:
+            found[f"{data}_over_{engine.removeprefix('weft_')}"] = fastest[engine] / fastest["weft"]
+    for data in kinds:
         chosen = [r["configuration"] for r in rows if (r["data"], r["engine"]) == (data, "weft")]
         found[f"{data}_configuration"] = chosen[-1]
     answers = {(row["data"], row["answers"]) for row in rows}

@@ -68,9 +68,12 @@ def headers(seed: int) -> Ints:
     return np.unique(np.concatenate([triples, others]), axis=0)
 
 
-def clustered(rows: int, seed: int) -> Packets:
-    """Every header has a flow before one has more than another; a flow has 30 packets in the mean, geometric."""
-    random = np.random.default_rng(seed + 1)
+def clustered(rows: int, seed: int, part: int = 0) -> Packets:
+    """Every header has a flow before one has more than another; a flow has 30 packets in the mean, geometric.
+
+    Parts of one seed have the same headers.
+    """
+    random = np.random.default_rng(seed + 1 if not part else (seed + 1, part))
     kinds = headers(seed)
     number = -(-rows // FLOW) * 2  # more than enough: only the first rows are kept
     lengths = random.geometric(1 / FLOW, number)
@@ -112,6 +115,7 @@ def one_a_flow(rows: int, seed: int) -> Packets:
     return Packets(kinds[np.random.default_rng(seed + 1).permutation(np.arange(rows) % len(kinds))])
 
 
-def independent(rows: int, seed: int) -> Packets:
+def independent(rows: int, seed: int, part: int = 0) -> Packets:
     """Each attribute by itself, any of its values at any time: two attributes have nearly a group a row."""
-    return Packets(np.random.default_rng(seed + 1).integers(0, VALUES, (rows, len(ATTRIBUTES))))
+    random = np.random.default_rng(seed + 1 if not part else (seed + 1, part))
+    return Packets(random.integers(0, VALUES, (rows, len(ATTRIBUTES))))

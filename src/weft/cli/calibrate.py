@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from weft.optimizer.phantoms.pricing import TablePrices, prices_file, save_prices
 from weft.optimizer.serving import Speeds, save_speeds, speeds_file
 from weft.optimizer.weights import Weights, save_weights, weights_file
 from weft.plan import text
@@ -33,6 +34,7 @@ def calibrate(
     """Measure this machine, about two minutes; `weft plan` then says how busy it will be. Run it on a quiet machine."""
     from weft.bench.calibrate import calibrate as measure
     from weft.bench.calibrate import measure_speeds
+    from weft.bench.calibrate_tables import measure_tables
     from weft.bench.machine import load
     from weft.spark import local_session
 
@@ -45,12 +47,14 @@ def calibrate(
 
         weights, off = measure(local_session(), say)
         speeds = measure_speeds(say)
+        prices = measure_tables(local_session(), say)
     path = file or weights_file()
     save_weights(weights, path)
     save_speeds(speeds, speeds_file(path))
+    save_prices(prices, prices_file(path))
     if as_json:
         techniques = {o: {name: asdict(speed) for name, speed in of.items()} for o, of in speeds.items()}
-        found = {"weights": asdict(weights), "mean_error": off, "nanoseconds": techniques}
+        found = {"weights": asdict(weights), "mean_error": off, "nanoseconds": techniques, "tables": asdict(prices)}
         print(json.dumps({**found, "load": busy, "file": str(path)}, indent=2))
         return
     table = Table("", "takes", "that is")
@@ -59,10 +63,20 @@ def calibrate(
     console = Console()
     console.print(table)
     console.print(_fastest(speeds))
+    console.print(_tables(prices))
     console.print(
         f"Off by {off['native']:.0%} for the native job and {off['final']:.0%} for the final one, on average over the "
         f"batches measured.\nWritten to {path}; `weft plan` uses it from now on."
     )
+
+
+def _tables(prices: TablePrices) -> Table:
+    """What decides where groupings are made."""
+    table = Table("a core takes for", "in Spark", "in a bounded table (LFTA)")
+    table.add_row("a row that comes there", "", _readable(prices.row))
+    table.add_row("a probe (c1)", _readable(prices.native_probe), _readable(prices.probe))
+    table.add_row("a partial that leaves (c2)", _readable(prices.native_eviction), _readable(prices.eviction))
+    return table
 
 
 def _fastest(speeds: Speeds) -> Table:

@@ -1,7 +1,8 @@
 """Which finer groupings rows are aggregated to, so that others are rolled up from those: chosen by counting.
 
 Groups are counted on the first rows that come, and again from time to time. What is chosen changes how partials are
-made, never which: it may differ from batch to batch.
+made, never which: it may differ from batch to batch. Rows are aggregated by Spark (native), or in tables of a bounded
+memory inside its tasks (LFTA), whichever is cheaper by what `weft calibrate` measured.
 """
 
 from __future__ import annotations
@@ -10,21 +11,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from weft.model import WeftError
 from weft.optimizer.phantoms.feeding import FeedingGraph
+from weft.optimizer.phantoms.pricing import TablePrices, load_prices, prices_file
 from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.rolling import Asked, RollUp, roll_up
 from weft.spark.columns import PhysicalColumns
+from weft.spark.counting import Sample, Signatures, take_sample, take_signatures
+from weft.spark.lfta import TABLE_MEMORY, Lfta, make_lfta, tabled
+from weft.spark.lfta import relation as tabled_relation
 from weft.spark.signature import Signature
 from weft.spark.slice import slice_of
 from weft.spark.tables import NativeFeed, NativeTable, union_edges
+from weft.sql.cuts import cuts
 
 Phantoming = Literal["auto", "always", "never"]
-
-SAMPLE = 50_000
-"""Rows that groups are counted on: a quarter of a second, and enough to see whether a grouping gathers."""
+Grouping = Literal["auto", "native", "lfta"]
 
 FEWEST = 1_000
 """Rows that say nothing yet about how groups repeat: fewer, and the next batches are asked."""
@@ -33,8 +38,12 @@ RECOUNT = 64
 """Batches after which groups are counted again."""
 
 GATHERED = 0.5
-"""Partials for each row that is spread, from which rows are sent instead: partials are sent twice, by group and by
-bucket."""
+"""Partials for a row, above which rows are sent instead: partials are sent twice, by group and by bucket."""
+
+CLEARLY = 0.6
+"""What tables outside Spark may cost of Spark's own aggregation, to be taken. Prices are measured on one group-by; with
+many that do not gather, tables take longer than theirs say: `weft bench groupbys` prints it as `uniform_over_lfta`.
+"""
 
 CANDIDATES = 64
 """Relations counted beside the group-bys: unions of two first, and the union of all."""
@@ -54,41 +63,132 @@ def known_phantoming(phantoms: str) -> Phantoming:
     return phantoms  # type: ignore[return-value]
 
 
+def known_grouping(groupings: str) -> Grouping:
+    if groupings not in get_args(Grouping):
+        raise WeftError(f"groupings cannot be {groupings!r}; choose one of {', '.join(get_args(Grouping))}")
+    return groupings  # type: ignore[return-value]
+
+
 class Phantoms:
     """The choice of a job, kept between batches and plans.
 
     `always` has one phantom feed whatever it can; `never` none; `auto` asks what they cost.
     """
 
-    def __init__(self, how: Phantoming = "auto") -> None:
-        self.how = how
+    def __init__(self, how: Phantoming = "auto", groupings: Grouping = "auto", memory: int = TABLE_MEMORY) -> None:
+        self.how: Phantoming = how
+        self.groupings: Grouping = groupings
+        self.memory = memory
         self.found: RollUp | None = None
         """What was chosen last, and what it saves; None: nothing has been counted yet."""
+        self.lfta: Lfta | None = None
+        """The tables instead, where they are cheaper or wanted."""
         self._feeds: tuple[NativeFeed, ...] = ()
         self._wait, self._pause = 0, 1
+        self.signatures: dict[tuple[str, ...], Signatures] = {}
+        """How often each occurs, by the keys of a grouping."""
+        self._unsigned = 0
 
-    def share(self, timed: DataFrame, feeds: tuple[NativeFeed, ...], bound: PhysicalColumns) -> Shared | None:
+    def occurrences(self, stream: DataFrame, filters: Sequence[str], keys: tuple[str, ...]) -> Signatures | None:
+        """What is known of these filters' signatures. A table can be looked into at once; of a stream, what batches
+        showed."""
+        known = self.signatures.get(keys)
+        if known is not None and set(filters) <= known.passed.keys():
+            return known
+        if stream.isStreaming or len(filters) < 2:
+            return None
+        try:
+            self._keep(take_signatures(stream, {keys: filters}))
+        except PySparkException:
+            # A row that a filter fails on: the run says so, with the query's name.
+            return None
+        return self.signatures.get(keys)
+
+    def _keep(self, found: Mapping[tuple[str, ...], Signatures]) -> None:
+        self.signatures |= {keys: some for keys, some in found.items() if some.rows >= FEWEST}
+        self._unsigned = RECOUNT
+
+    def _count_signatures(self, timed: DataFrame, feeds: Sequence[NativeFeed]) -> None:
+        """From time to time, for the next plan: classes of filters are made when queries come and go."""
+        self._unsigned -= 1
+        if self._unsigned >= 0:
+            return
+        filters: dict[tuple[str, ...], set[str]] = {}
+        for feed in feeds:
+            filters.setdefault(tuple(feed.keys.values()), set()).update(feed.signature.filters)
+        # Filters on the same columns stay together, however often they pass.
+        apart = {keys: sorted(some) for keys, some in filters.items() if len({frozenset(cuts(f)) for f in some}) > 1}
+        self._keep(take_signatures(timed, apart) if apart else {})
+
+    def share(self, timed: DataFrame, feeds: tuple[NativeFeed, ...], bound: PhysicalColumns) -> Shared | Lfta | None:
         """The tables for a batch; None: each feed takes rows."""
-        if self.how == "never" or sum(feed.rolls for feed in feeds) < 2:
+        self._count_signatures(timed, feeds)
+        forced = self.groupings == "lfta"
+        if not forced and (self.how == "never" or sum(feed.rolls for feed in feeds) < 2):
             return None
         if not _alike(feeds, self._feeds):
-            self._feeds, self.found, self._wait, self._pause = feeds, None, 0, 1
-        if self.how == "always":
+            self._feeds, self.found, self.lfta, self._wait, self._pause = feeds, None, None, 0, 1
+        if self.how == "always" and not forced:
             self.found = _one_for_all(feeds)
         elif self._wait == 0:
-            self.found = _choose(timed, feeds) or self.found
+            self._ask(timed, feeds, bound)
             self._pause = RECOUNT if self.found else min(RECOUNT, 2 * self._pause)
             self._wait = self._pause
         self._wait -= 1
+        if self.lfta is not None:
+            return self.lfta
         return _tables(self.found, feeds, bound) if self.found and self.found.shares else None
 
+    def _ask(self, timed: DataFrame, feeds: tuple[NativeFeed, ...], bound: PhysicalColumns) -> None:
+        """What is cheapest by the groups of these rows; where they are too few to tell, all stays as it is."""
+        forced = self.groupings == "lfta"
+        # Rough prices would not tell which of both is cheaper.
+        asked = forced or (self.groupings == "auto" and prices_file().exists())
+        able = [feed for feed in feeds if tabled(feed, bound)] if asked else []
+        if not forced and len(able) < len(feeds):
+            able = []
+        wanted = _Wanted.of(feeds)
+        relations = [tabled_relation(feed) for feed in able]
+        together = frozenset[str]().union(*relations)
+        sample = take_sample(timed, [*wanted.relations, *([*relations, together] if able else [])])
+        if sample.rows < FEWEST and not (forced and able and self.lfta is None):
+            return
+        prices = load_prices()
+        native = wanted.chosen(sample, prices)
+        self.found, self.lfta = native, None
+        if able:
+            counts = {r: sample.groups(r) for r in [*relations, together]}
+            flows = sample.flows(together)
+            lfta = make_lfta(able, bound, counts, sample.rows, flows, self.memory, prices.tables, self.how)
+            if forced or prices.row + lfta.cost < CLEARLY * native.cost * prices.native_probe:
+                self.lfta = lfta
+
+    def scattered(self, feeds: Sequence[NativeFeed]) -> list[NativeFeed]:
+        """Feeds whose rows hardly gather where they are read: those are sent as they are, and aggregated on arrival."""
+        if self.found is None:
+            return []
+        asked = zip(feeds, self.found.asked, strict=True)
+        return [feed for feed, group_by in asked if group_by.partials > GATHERED and feed.scatters]
+
+    def above(self, feeds: Sequence[NativeFeed]) -> list[Relation | None]:
+        """The keys of the phantom that each feed is made from; None: from rows, or not known yet."""
+        if self.lfta is not None:
+            fed = self.lfta.fed_by()
+            return [fed.get(feed.layout.number) for feed in feeds]
+        known = self.found is not None and len(self.found.tables) == len(feeds)
+        return list(self.found.tables) if self.found is not None and known else [None] * len(feeds)
+
     @property
-    def gather(self) -> bool:
-        """Whether rows that are aggregated where they are read leave so few partials that those are better sent."""
-        return self.found is None or self.found.partials < GATHERED
+    def told(self) -> str | None:
+        """What feeds what, in short; None: nothing has been counted yet."""
+        if self.found is None:
+            return None
+        return f"{self.found.configuration}{'' if self.lfta is None else ' in bounded tables'}"
 
     def explain(self) -> list[str]:
         """What feeds what, as far as it is known, and what that saves."""
+        if self.lfta is not None:
+            return self.lfta.explain(load_prices().row)
         if self.found is None:
             return []
         said = f"  fed  {self.found.configuration}"
@@ -112,20 +212,32 @@ def _one_for_all(feeds: Sequence[NativeFeed]) -> RollUp:
     return RollUp(asked, tuple(everything if f.rolls else None for f in feeds), 0.0, 0.0)
 
 
-def _choose(timed: DataFrame, feeds: Sequence[NativeFeed]) -> RollUp | None:
-    """What to do by the groups of these rows; None: they are too few to tell."""
-    rolling = [_relation(f) for f in feeds if f.rolls]
-    everything: Relation = frozenset().union(*rolling)
-    graph = FeedingGraph.of(rolling)
-    candidates = dict.fromkeys([*graph.queries, everything, *sorted(graph.phantoms, key=len)[:CANDIDATES]])
-    fed = {r: [f for f in feeds if f.rolls and _relation(f) <= r] for r in candidates}
-    wanted = {r: _counted(below) for r, below in fed.items() if len(below) > 1}
-    own = [_counted([f]) for f in feeds]
-    counts, rows = _count(timed, [*own, *wanted.values()])
-    if rows < FEWEST:
-        return None
-    asked = [Asked(_relation(f), counts[texts] / rows, f.rolls) for f, texts in zip(feeds, own, strict=True)]
-    return roll_up(asked, {r: counts[texts] / rows for r, texts in wanted.items()})
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What must be counted to choose what Spark rolls up from what."""
+
+    feeds: tuple[NativeFeed, ...]
+    candidates: dict[Relation, tuple[str, ...]]
+    """What tells partials apart in each relation that could feed several."""
+
+    @classmethod
+    def of(cls, feeds: tuple[NativeFeed, ...]) -> _Wanted:
+        rolling = [_relation(f) for f in feeds if f.rolls]
+        if not rolling:
+            return cls(feeds, {})
+        everything: Relation = frozenset().union(*rolling)
+        graph = FeedingGraph.of(rolling)
+        wider = dict.fromkeys([*graph.queries, everything, *sorted(graph.phantoms, key=len)[:CANDIDATES]])
+        fed = {r: [f for f in feeds if f.rolls and _relation(f) <= r] for r in wider}
+        return cls(feeds, {r: _counted(below) for r, below in fed.items() if len(below) > 1})
+
+    @property
+    def relations(self) -> list[tuple[str, ...]]:
+        return [*(_counted([feed]) for feed in self.feeds), *self.candidates.values()]
+
+    def chosen(self, sample: Sample, prices: TablePrices) -> RollUp:
+        asked = [Asked(_relation(f), sample.partials(_counted([f])), f.rolls) for f in self.feeds]
+        return roll_up(asked, {r: sample.partials(t) for r, t in self.candidates.items()}, prices.native)
 
 
 def _counted(feeds: Sequence[NativeFeed]) -> tuple[str, ...]:
@@ -133,21 +245,6 @@ def _counted(feeds: Sequence[NativeFeed]) -> tuple[str, ...]:
     keys = dict.fromkeys(key for feed in feeds for key in feed.keys.values())
     signature = Signature.union(feed.signature for feed in feeds)
     return (slice_of(union_edges([feed.layout.edges for feed in feeds])), *signature.words, *keys)
-
-
-def _count(timed: DataFrame, wanted: Sequence[tuple[str, ...]]) -> tuple[Mapping[tuple[str, ...], float], int]:
-    """How many different partials some rows make, for each of these, and how many rows there were."""
-    texts = {text: f"x{i}" for i, text in enumerate(dict.fromkeys(text for texts in wanted for text in texts))}
-    columns = timed.limit(SAMPLE).selectExpr(*(f"{text} AS {name}" for text, name in texts.items()))
-    different = list(dict.fromkeys(wanted))
-    found = columns.selectExpr(
-        "count(1) AS rows",
-        *(
-            f"approx_count_distinct(xxhash64({', '.join(texts[text] for text in each)})) AS n{i}"
-            for i, each in enumerate(different)
-        ),
-    ).collect()[0]
-    return {each: float(found[f"n{i}"]) for i, each in enumerate(different)}, int(found["rows"])
 
 
 def _tables(found: RollUp, feeds: Sequence[NativeFeed], bound: PhysicalColumns) -> Shared:

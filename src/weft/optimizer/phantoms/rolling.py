@@ -56,11 +56,6 @@ class RollUp:
     def shares(self) -> bool:
         return any(table is not None for table in self.tables)
 
-    @property
-    def partials(self) -> float:
-        """Of a row in a group-by, in the mean."""
-        return sum(group_by.partials for group_by in self.asked) / len(self.asked)
-
     @cached_property
     def configuration(self) -> Configuration:
         parents: dict[Relation, Relation | None] = {}

@@ -1,0 +1,75 @@
+"""Windows of one slice over a table that is whole: each partial is an answer, with nothing to combine it with.
+
+Where next to every row has a group of its own, numbering and sorting groups would be most of the work.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.engine.answers import project
+from weft.engine.combining import absorb
+from weft.engine.layout import FeedLayout, Layout, QueryLayout
+from weft.engine.lower import lower
+from weft.kernels import plain
+from weft.model import Edges, WeftError
+
+
+def alone(feed: FeedLayout, layout: Layout) -> bool:
+    """Whether every partial of the feed is one answer of each of its queries."""
+    if feed.words or feed.replayed or any(c.synopsis for c in feed.components):
+        return False
+    return all(
+        tree.edges == feed.edges
+        and Edges.of([query.window]) == feed.edges
+        and query.window.length == query.window.slide
+        and not query.older
+        and query.since is None
+        and query.until is None
+        and query.asked is None
+        and query.name not in layout.held
+        for tree in feed.trees
+        for query in tree.queries
+    )
+
+
+def answer_at_once(
+    partials: pa.Table, feed: FeedLayout, layout: Layout
+) -> tuple[dict[str, pa.Table], dict[str, int], dict[str, str]]:
+    """The answers of the feed's queries, how many rows each had, and why some cannot be answered."""
+    names = list(dict.fromkeys(["slice", *feed.key_columns, *(n for names in feed.columns for n in names)]))
+    mine = pc.and_(pc.equal(partials.column("feed"), feed.number), pc.is_valid(partials.column("slice")))
+    rows = partials.select(names).filter(mine).combine_chunks()
+    if not rows.num_rows:
+        return {}, {}, {}
+
+    def column(name: str) -> pa.Array:
+        return rows.column(name).combine_chunks()
+
+    parts = {
+        component: absorb(component.kind, tuple(map(column, names)))
+        for component, names in zip(feed.components, feed.columns, strict=True)
+    }
+    keys = [column(name) for name in feed.key_columns]
+    starts = plain(column("slice"), np.int64)
+    counted = int(pc.sum(column(feed.columns[0][0])).as_py())
+    answers: dict[str, pa.Table] = {}
+    failed: dict[str, str] = {}
+
+    def answer(query: QueryLayout) -> pa.Table:
+        calls = [lower(c.lower, [parts[component] for component in c.components], c.type) for c in query.calls]
+        typed = [a if a.type == c.type else a.cast(c.type) for a, c in zip(calls, query.calls, strict=True)]
+        return project(query, keys, starts, typed, layout)
+
+    queries = [query for tree in feed.trees for query in tree.queries]
+    for query in queries:
+        try:
+            table = answer(query)
+        except WeftError as error:
+            failed[query.name] = str(error)
+            continue
+        if table.num_rows:
+            answers[query.name] = table
+    return answers, {query.name: counted for query in queries}, failed
