@@ -89,6 +89,14 @@ def test_a_cql_window_becomes_a_window_of_spark(bracket: str, window: Window, re
     assert again == replace(q, refresh="exact")
 
 
+def test_a_priority_stands_beside_the_window_and_leaves_it_as_it_is() -> None:
+    with_priority = one("SELECT max(p) FROM s [RANGE 1 HOUR SLIDE AT MOST 2 MINUTES PRIORITY 3 ON seen]")
+    without = one("SELECT max(p) FROM s [RANGE 1 HOUR SLIDE AT MOST 2 MINUTES ON seen]")
+    assert (with_priority.priority, without.priority) == (3, 0)
+    assert with_priority == replace(without, priority=3)
+    assert with_priority.spark_sql == without.spark_sql
+
+
 @pytest.mark.parametrize(
     ("text", "sql"),
     [

@@ -2,7 +2,8 @@
 
 Filters on different columns pass a row independently of each other, so that the signatures of both together are as
 many as the product of each one's. A pass more costs each row a probe; signatures that hardly repeat cost each row a
-partial. Without counts, outcomes are bounded by the cuts that filters make in a column.
+partial. How often signatures occur is counted on rows, where some were seen; until then, outcomes are bounded by the
+cuts that filters make in a column.
 
 >>> prices = [{"price": frozenset({str(i)})} for i in range(100)]
 >>> sizes = [{"size": frozenset({str(i)})} for i in range(100)]
@@ -14,7 +15,8 @@ partial. Without counts, outcomes are bounded by the cuts that filters make in a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import combinations
 from math import exp, log, log1p
 
@@ -39,8 +41,14 @@ def signatures(filters: Sequence[Cuts]) -> float:
     return min(ways, len(filters) * log(2))
 
 
-def filter_classes(filters: Sequence[Cuts], rows: float, prices: Prices = NATIVE) -> list[list[int]]:
-    """The places of filters that share a pass, for so many rows in a slice of a group."""
+Occurrences = Callable[[Sequence[int], float], float]
+"""Partials that a row makes, for the places of filters in one class and the rows of a slice."""
+
+
+def filter_classes(
+    filters: Sequence[Cuts], rows: float, prices: Prices = NATIVE, seen: Occurrences | None = None
+) -> list[list[int]]:
+    """The places of filters that share a pass, for so many rows in a slice."""
     by_columns: dict[frozenset[str], list[int]] = {}
     for place, each in enumerate(filters):
         by_columns.setdefault(frozenset(each), []).append(place)
@@ -50,9 +58,15 @@ def filter_classes(filters: Sequence[Cuts], rows: float, prices: Prices = NATIVE
         rest = classes[: -CLASSES + 1]
         classes = [sorted(place for each in rest for place in each), *classes[-CLASSES + 1 :]]
 
-    def cost(members: Sequence[int]) -> float:
+    @cache
+    def priced(members: frozenset[int]) -> float:
+        if seen is not None:
+            return prices.probe + seen(sorted(members), rows) * prices.eviction
         ways = signatures([filters[place] for place in members])
         return prices.probe + min(1.0, exp(min(ways, 700.0)) / max(rows, 1.0)) * prices.eviction
+
+    def cost(members: Sequence[int]) -> float:
+        return priced(frozenset(members))
 
     costs = [cost(each) for each in classes]
     while len(classes) > 1:

@@ -59,6 +59,9 @@ def _check_numbers(source: Source, node: Node, function: str, args: tuple[Node, 
         if numbers_of(canonical(bare(arg.tokens))) is None:
             reason = f"{canonical(arg.tokens)} must be a number, or an array of numbers, for {node.name}."
             raise source.refuse(arg.start, arg.end, reason, f"Write {node.name}(x, 0.5), with the number itself.")
+    if function == "top_k_sum" and len(args) == 3 and not canonical(args[2].tokens).strip("0").isdigit():
+        reason = f"{canonical(args[2].tokens)} must say how many items {node.name} gives, one at least."
+        raise source.refuse(args[2].start, args[2].end, reason, f"Write {node.name}(item, measure, 5).")
     if function == "approx_top_k" and node.filter:
         reason = f"{node.name} also counts NULL, and FILTER could not tell it from rows that are left out."
         raise source.refuse(node.start, node.end, reason, "Put the condition in WHERE.")

@@ -36,7 +36,7 @@ KEEPS_ROWS = _words("collect_list array_agg listagg string_agg")
 OTHER_AGGREGATES = KEEPS_ROWS | _words(
     """approx_top_k_accumulate approx_top_k_combine bitmap_and_agg bitmap_construct_agg bitmap_or_agg collect_union
     count_min_sketch grouping grouping_id
-    histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float
+    hll_sketch_agg hll_union_agg kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float
     kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float measure
     percentile_cont percentile_disc product regr_avgx regr_avgy regr_count regr_intercept regr_r2
     regr_slope regr_sxx regr_sxy regr_syy theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum

@@ -99,6 +99,7 @@ def _read(statement: Statement, name: str, clock: str) -> ACQ:
         where=filter_text(parts.where) if parts.where else None,
         having=having,
         refresh=grouping.windowing.refresh,
+        priority=grouping.windowing.priority,
         text=statement.text,
         spark_sql=_spark_sql(statement, raw, grouping.windowing, lowering.edits),
         life=statement.life,

@@ -76,11 +76,6 @@ def _screen_aggregate(source: Source, tokens: Tokens, i: int, end: int, aggregat
             start, stop, f"{text} keeps every row, so its windows cannot be built from partial results.",
             "Use collect_set, approx_top_k or count(DISTINCT ...), or run this query outside weft.",
         )  # fmt: skip
-    if name == "histogram_numeric":
-        raise source.refuse(
-            start, stop, f"the bins of {text} depend on the order in which rows come, and no bound is stated for them.",
-            "Use percentile_approx(x, array(0.1, 0.2, ...), accuracy): bins of equal weight, with a bound.",
-        )  # fmt: skip
     if name in OTHER_AGGREGATES:
         served = sorted(AGGREGATES.keys() - {"count_distinct"})  # which nobody writes so
         way_out = f"Use one of {', '.join(served)}, or run this query outside weft."

@@ -13,6 +13,7 @@ from weft.sql.syntax import Node
 from weft.sql.tokens import Token, Tokens
 
 _WRITE = "Write a length such as '10 minutes' or '1 hour 30 minutes', in weeks, days, hours, minutes, seconds or less."
+_WORDS = ("RANGE", "WINDOW", "SLIDE", "OFFSET", "ON", "PRIORITY")
 _CQL_FORM = "Write [RANGE 1 HOUR SLIDE 10 MINUTES], with OFFSET ... and ON column where they are needed."
 
 
@@ -21,6 +22,7 @@ class Windowing:
     window: Window
     event_time: str
     refresh: Refresh = "exact"
+    priority: int = 0
 
     @property
     def sql(self) -> str:
@@ -106,10 +108,20 @@ def read_cql(source: Source, tokens: Tokens, event_time: str) -> Windowing:
     parts = _cql_parts(source, tokens)
     if "ON" in parts:
         event_time = canonical(bare(parts["ON"][1]))
-    lengths = {word: _cql_length(source, keyword, inside) for word, (keyword, inside) in parts.items() if word != "ON"}
+    written = {word: part for word, part in parts.items() if word not in ("ON", "PRIORITY")}
+    lengths = {word: _cql_length(source, keyword, inside) for word, (keyword, inside) in written.items()}
     slide = lengths.get("SLIDE") or lengths.get("SLIDE AT MOST")
     window = _checked(source, lengths["RANGE"], slide, lengths.get("OFFSET"))
-    return Windowing(window, event_time, "at_most" if "SLIDE AT MOST" in lengths else "exact")
+    refresh: Refresh = "at_most" if "SLIDE AT MOST" in lengths else "exact"
+    return Windowing(window, event_time, refresh, _priority(source, *parts["PRIORITY"]) if "PRIORITY" in parts else 0)
+
+
+def _priority(source: Source, keyword: Token, tokens: Tokens) -> int:
+    text = canonical(tokens)
+    if not text.isdigit():
+        reason = f"a priority is a whole number from 0 on, and {text} is none."
+        raise source.refuse(keyword.start, tokens[-1].end, reason, "Write PRIORITY 1; the greater comes first.")
+    return int(text)
 
 
 def _cql_parts(source: Source, tokens: Tokens) -> dict[str, tuple[Token, Tokens]]:
@@ -129,11 +141,15 @@ def _cql_parts(source: Source, tokens: Tokens) -> dict[str, tuple[Token, Tokens]
         if word in parts or {word, *parts} >= {"SLIDE", "SLIDE AT MOST"}:
             raise source.refuse(keyword.start, keyword.end, f"{keyword.text} stands twice in this window.", _CQL_FORM)
         begin = at
-        while at < len(tokens) and tokens[at].upper not in ("RANGE", "WINDOW", "SLIDE", "OFFSET", "ON"):
+        while at < len(tokens) and tokens[at].upper not in _WORDS:
             at += 1
         parts[word] = (keyword, tokens[begin:at])
         if begin == at:
             raise source.refuse(keyword.start, keyword.end, f"nothing follows {keyword.text}.", _CQL_FORM)
+    if "PRIORITY" in parts and "SLIDE AT MOST" not in parts:
+        at_ = parts["PRIORITY"][0]
+        reason = "a query that wants every window gets every window, whatever its priority."
+        raise source.refuse(at_.start, at_.end, reason, "Leave it out, or write SLIDE AT MOST ... PRIORITY ....")
     return parts
 
 

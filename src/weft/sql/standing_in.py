@@ -1,0 +1,48 @@
+"""Aggregates of weft's own where Spark is asked for names and types: an expression of the same type stands for them."""
+
+from __future__ import annotations
+
+from weft.sql.refuse import Source
+from weft.sql.tokens import Tokens, closing, is_call, tokenize
+
+OWN = frozenset({"top_k_sum"})
+"""Aggregates that Spark does not have."""
+
+
+def standing_in(text: str) -> str:
+    """The text as Spark can analyse it.
+
+    >>> standing_in("SELECT top_k_sum(page, bytes, 3) AS t, max(v) FROM s")
+    "SELECT array(named_struct('item', any_value(page), 'sum', sum(bytes))) AS t, max(v) FROM s"
+    """
+    if not any(name in text.lower() for name in OWN):
+        return text
+    tokens = tokenize(Source(text))
+    for i in reversed(range(len(tokens))):
+        if tokens[i].name in OWN and is_call(tokens, i):
+            end = closing(tokens, i + 1)
+            item, measure = (text[a[0].start : a[-1].end] for a in _arguments(tokens[i + 2 : end])[:2])
+            filtered = _filter(text, tokens, end)
+            of_item, of_measure = f"any_value({item}){filtered}", f"sum({measure}){filtered}"
+            stop = tokens[end].end + len(filtered)
+            stands = f"array(named_struct('item', {of_item}, 'sum', {of_measure}))"
+            text = text[: tokens[i].start] + stands + text[stop:]
+    return text
+
+
+def _filter(text: str, tokens: Tokens, end: int) -> str:
+    """`FILTER (WHERE ...)` after the bracket that closes a call, with what stands before it."""
+    if [t.upper for t in tokens[end + 1 : end + 3]] != ["FILTER", "("]:
+        return ""
+    return text[tokens[end].end : tokens[closing(tokens, end + 2)].end]
+
+
+def _arguments(tokens: Tokens) -> list[Tokens]:
+    """What stands between the commas that no bracket holds."""
+    found, begin, depth = [], 0, 0
+    for i, token in enumerate(tokens):
+        depth += (token.text in "([" and token.kind == "op") - (token.text in ")]" and token.kind == "op")
+        if token.text == "," and depth == 0:
+            found.append(tokens[begin:i])
+            begin = i + 1
+    return [*found, tokens[begin:]]
