@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +38,19 @@ def test_the_summary_has_the_ratio_the_skew_and_whether_jobs_are_constant() -> N
         point("throughput", 1, 9.0),
         point("throughput", 2, 5.0),
         point("throughput", 1, 8.0),
+        point("parquet", 1, 3.0),
+        point("parquet", 2, 2.5),
         point("skewed", 2, 1.0, tasks=(10, 10, 10, 15)),
         point("shuffled", 2, 1.0),
         point("trees", 1, 1.0),
+        point("hot tree", 1, 1.0, tasks=(6, 10)),
     ]
     found = summarise(points)
     assert found["throughput_ratio"] == pytest.approx(1.6)
+    assert found["parquet_ratio"] == pytest.approx(1.2)
     assert found["driver_share_1"] == pytest.approx(0.25), "8 seconds are 2 that stay and 6 that divide"
     assert found["zipf_slowest_over_mean"] == pytest.approx(15 / 11.25)
+    assert found["hot_tree_slowest_over_mean"] == pytest.approx(1.25)
     assert found["zipf_partials_over_mean"] == pytest.approx(7 / 6)
     assert found["shuffled_bytes_a_row"] == 1.5
     assert (found["jobs_a_batch"], found["stages_a_batch"], found["jobs_constant"]) == (2, 5, True)
@@ -56,10 +63,10 @@ def test_the_formula_of_the_sizing_page_is_beside_what_was_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    points = [point("throughput", executors, 2.0) for executors in (1, 2)]
+    points = [point("parquet", executors, 2.0) for executors in (1, 2)]
     assert set(compare_with_paper(points, ScaleSettings()).values()) == {None}
     save_weights(Weights(batch=1, query=0, row=1e-6, partial=0, kept=0, operation=0, answer=0), weights_file())
-    found = compare_with_paper(points, ScaleSettings(rows=600_000))
+    found = compare_with_paper(points, ScaleSettings(parquet=600_000))
     divided = 0.6 * len(os.sched_getaffinity(0))
     assert found["estimated_over_measured_1"] == pytest.approx((1 + divided) / 2)
     assert found["estimated_over_measured_2"] == pytest.approx((1 + divided / 2) / 2)
@@ -77,10 +84,20 @@ def test_hashing_alone_leaves_a_partition_with_more() -> None:
 
 
 def test_a_batch_is_a_file_that_executors_can_divide(tmp_path: Path) -> None:
-    folder = write_rows(tmp_path / "rows", ScaleSettings(batches=2), 1000, keys=10, rate=100)
+    folder = write_rows(tmp_path / "rows", ScaleSettings(warm=0, batches=2), 1000, keys=10, rate=100)
     first, second = (pq.read_table(path).column("ts").to_pylist() for path in sorted(folder.iterdir()))
     assert (second[0] - first[0]).total_seconds() == 10
     assert pq.ParquetFile(folder / "0000.parquet").num_row_groups == 8
+
+
+def test_json_rows_are_those_of_parquet(tmp_path: Path) -> None:
+    settings = ScaleSettings(warm=0, batches=1)
+    table, lines = (
+        write_rows(tmp_path / kind, settings, 50, keys=10, rate=100, kind=kind) / f"0000.{kind}"
+        for kind in ("parquet", "json")
+    )
+    rows = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert [row | {"ts": datetime.fromisoformat(row["ts"])} for row in rows] == pq.read_table(table).to_pylist()
 
 
 def test_a_spark_without_its_scripts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

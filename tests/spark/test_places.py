@@ -129,3 +129,47 @@ def test_a_batch_that_was_not_committed_is_not_given_twice_in_other_buckets(
 def test_a_job_without_a_bucket_is_refused(spark: Any) -> None:
     with pytest.raises(NotServed, match="leave it out"):
         weave(spark.range(1).selectExpr("now() AS ts", "id AS v"), "SELECT sum(v) FROM stream [RANGE 1 DAY]", buckets=0)
+
+
+def _overall(length: int, slide: int, call: str = "sum(v)", where: str = "") -> str:
+    return (
+        f"SELECT window.start AS start, {call} AS a FROM stream {where} "
+        f"GROUP BY window(ts, '{length} seconds', '{slide} seconds')"
+    )
+
+
+@pytest.mark.spark
+def test_a_hot_tree_without_keys_is_in_several_buckets_and_answers_stay_exact(spark: Any, tmp_path: Path) -> None:
+    # Its queries come and go: parts change their buckets, and a window across the change has slices of both.
+    stream = Stream(spark, tmp_path)
+    calls, filters = ("sum(v)", "max(v)", "count(*)"), ("", "WHERE v > 30", "WHERE v > 60")
+    queries = {f"q{i}": _overall(20 + 10 * (i % 3), 1, calls[i % 3], filters[i // 3]) for i in range(9)}
+    queries["keyed"] = QUERIES["by_key"]
+    stream.write(2)
+    run = stream.start(";\n".join(f"CREATE VIEW {name} AS {text}" for name, text in queries.items()), buckets=3)
+    settle(run)
+    (homes,) = run._pipeline.binding.homes.values()
+    assert homes == (0, 1, 2)
+    assert run.metrics()["rows"] == 80, "a row that is sent to three buckets is one row"
+    assert run.metrics()["matched_by_query"]["q0"] == 80
+    rest = {f"more{i}": _overall(45, 5, calls[i % 3]) for i in range(6)}
+    run.add(";\n".join(f"CREATE VIEW {name} AS {text}" for name, text in rest.items()), since="state")
+    run.add("CREATE VIEW past AS " + _overall(60, 6, "avg(v)"), since="source")
+    stream.write(2)
+    settle(run)
+    run._live.replays.wait()
+    dropped = [f"q{i}" for i in range(6)]
+    run.drop(*dropped)
+    stream.write(2)
+    settle(run)
+    run.stop()
+    run = stream.start(";\n".join(f"CREATE VIEW {name} AS {text}" for name, text in queries.items()), buckets=2)
+    stream.write(2)
+    settle(run)
+    since = {name: run._live.since(name) for name in rest}
+    run.drain()
+    for name, text in {**queries, **rest, "past": _overall(60, 6, "avg(v)")}.items():
+        if name not in dropped:
+            key = (0, 1) if name == "keyed" else (0,)
+            wanted = expected(stream, text, since=since.get(name))
+            assert_same_rows(stream.answers(name), wanted, key=key, text=f"{name}: {text}")

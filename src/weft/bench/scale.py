@@ -1,6 +1,10 @@
 """From one executor to two, keys that are skewed, what is shuffled, and how many Spark jobs a batch takes.
 
-Clusters are local ones, executors in processes of their own: `local-cluster[N,1,1024]`.
+Clusters are local ones, executors in processes of their own: `local-cluster[N,1,1024]`. An executor has one core, and
+the driver has little to do while they work, so two of them can have two cores. What a batch takes whatever it holds
+does not divide, so where throughput is measured there is something to do for a row: rows are JSON, as topics have them,
+and reading one takes ten times as long as aggregating it. The first batches are left out, in which each JVM compiles
+what it runs, on the cores that the executors need.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from weft.bench.benchmark import Benchmark, Report, Row, Say, option, whole
@@ -31,19 +36,29 @@ BUCKETS = 8
 RATE = 10_000
 """Rows a second of event time where shuffled bytes are counted, with one-second slices and a hundred keys."""
 
+HOT = 200
+"""Queries without keys, which have one tree."""
+
 KEYS = 100
 BATCH_SECONDS = 60
 """Seconds of event time in a batch, where throughput and skew are measured."""
 
+OTHERS = {1: ("parquet", "skewed", "shuffled", "trees"), 2: ("parquet", "hot tree")}
+"""By executors: points measured once. Skewed keys have more partitions than executors: where a task runs beside
+no other, its time is its own.
+"""
+
 SUMMARY = {
     "throughput_ratio": "rows a second of two executors over those of one, where the work divides; the bar is 1.6",
-    "rows_per_second_1": "rows a second of one executor, one core",
+    "rows_per_second_1": "rows a second of one executor, one core, rows in JSON",
     "rows_per_second_2": "of two",
+    "parquet_ratio": "the same ratio for rows in parquet files, of which a batch takes little more than a batch takes",
     "driver_share_1": "seconds a batch that do not divide, over those of a batch with one executor, from both times",
-    "estimated_over_measured_1": "seconds a batch by docs/sizing.md over those of one executor; needs weft calibrate",
+    "estimated_over_measured_1": "parquet: seconds a batch by docs/sizing.md over one executor's; calibrate first",
     "estimated_over_measured_2": "the same for two executors",
     "zipf_slowest_over_mean": "Zipf(1.2) keys: time of the slowest partition of the final stage over the mean; bar 1.2",
     "zipf_partials_over_mean": "partials of the fullest partition over the mean, which no other load disturbs",
+    "hot_tree_slowest_over_mean": "queries without keys: the same of the buckets that their tree is divided over",
     "zipf_hashed_over_mean": "the same counted in partials, were groups only hashed to partitions",
     "shuffled_bytes_a_row": "at 10,000 rows a second, one-second slices, 100 keys; the bar is 2",
     "jobs_a_batch": "Spark jobs of a batch after the first",
@@ -60,8 +75,10 @@ class NoCluster(WeftError):
 
 @dataclass(frozen=True, slots=True)
 class ScaleSettings:
-    rows: int = option(2_000_000, "Rows of a batch where throughput is measured.", quick=300_000)
-    batches: int = option(5, "Batches of each point; the first is not counted.", quick=3)
+    rows: int = option(2_000_000, "JSON rows of a batch where throughput is measured.", quick=200_000)
+    parquet: int = option(10_000_000, "Rows of a batch in parquet files.", quick=1_000_000)
+    warm: int = option(3, "Batches at the begin of each point that are not counted.", quick=1)
+    batches: int = option(5, "Batches of each point that are counted.", quick=2)
     repeat: int = option(2, "Turns of one and two executors; the faster counts.", quick=1)
     keys: int = option(1_000, "Different keys where they are skewed.")
     queries: int = option(20, "Queries at a point.", quick=10)
@@ -82,24 +99,30 @@ def run(settings: ScaleSettings, say: Say) -> Report:
 
 def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
     environment = spark_home(folder)
-    many, few = _queries(settings.queries), _queries(1)
-    say(f"making {settings.rows * settings.batches:,} rows")
-    evenly = write_rows(folder / "evenly", settings, settings.rows, keys=KEYS, rate=settings.rows // BATCH_SECONDS)
+    many, few, overall = _queries(settings.queries), _queries(1), _queries(HOT, keys="")
+    say(f"making {(settings.rows + settings.parquet) * (settings.warm + settings.batches):,} rows")
+    texts, evenly = (
+        write_rows(folder / kind, settings, rows, keys=KEYS, rate=rows // BATCH_SECONDS, kind=kind)
+        for kind, rows in (("json", settings.rows), ("parquet", settings.parquet))
+    )
     skewed = write_rows(folder / "skewed", settings, BATCH_SECONDS * RATE, keys=settings.keys, rate=RATE, skew=SKEW)
     steady = write_rows(folder / "steady", settings, 30 * RATE, keys=KEYS, rate=RATE)
     points: dict[str, dict[str, Any]] = {
-        "throughput": {"rows": str(evenly), "queries": many, "strategy": "tri_weave", "buckets": 2},
+        "throughput": {"rows": str(texts), "queries": many, "strategy": "tri_weave", "buckets": 2, "format": "json"},
+        "parquet": {"rows": str(evenly), "queries": many, "strategy": "tri_weave", "buckets": 2},
         "skewed": {"rows": str(skewed), "queries": many, "strategy": "tri_weave", "buckets": BUCKETS},
         "shuffled": {"rows": str(steady), "queries": few, "strategy": "tri_weave", "buckets": 2},
+        "hot tree": {"rows": str(steady), "queries": overall, "strategy": "tri_weave", "buckets": 2},
         "trees": {"rows": str(steady), "queries": many, "strategy": "no_share", "buckets": 2},
     }
     found: list[Row] = []
     for turn in range(settings.repeat):
         for executors in (1, 2):
-            others = () if turn else (("trees",), ("skewed", "shuffled"))[executors - 1]
-            names = ["throughput", *others]
+            names = ["throughput", *(() if turn else OTHERS[executors])]
             say(f"{executors} of two executors: {', '.join(names)}")
-            here = [points[name] | {"folder": str(folder / f"state-{len(found)}-{name}")} for name in names]
+            state, warm = folder / f"state-{turn}-{executors}", settings.warm
+            usual = {"format": "parquet", "warm": warm}
+            here = [usual | points[name] | {"folder": f"{state}-{name}"} for name in names]
             taken = {"master": f"local-cluster[{executors},1,1024]", "points": here}
             for name, row in zip(names, _run(taken, environment), strict=True):
                 queries = len(points[name]["queries"])
@@ -131,20 +154,27 @@ def _run(taken: dict[str, Any], environment: dict[str, str]) -> list[Row]:
     return found
 
 
-def _queries(number: int) -> list[str]:
+def _queries(number: int, keys: str = "k, ") -> list[str]:
     """Windows of a minute and less over one-second slices, aggregates in turn."""
     calls = ("sum(v) AS a", "max(v) AS a", "avg(v) AS a", "count(*) AS a")
     return [
-        f"SELECT k, window.start AS start, {calls[i % len(calls)]} FROM stream "
-        f"GROUP BY k, window(ts, '{60 - i % 4 * 10} seconds', '{1 + i % 3} seconds')"
+        f"SELECT {keys}window.start AS start, {calls[i % len(calls)]} FROM stream "
+        f"GROUP BY {keys}window(ts, '{60 - i % 4 * 10} seconds', '{1 + i % 3} seconds')"
         for i in range(number)
     ]
 
 
 def write_rows(
-    folder: Path, settings: ScaleSettings, rows: int, *, keys: int, rate: int, skew: float = 0.0
+    folder: Path,
+    settings: ScaleSettings,
+    rows: int,
+    *,
+    keys: int,
+    rate: int,
+    skew: float = 0.0,
+    kind: str = "parquet",
 ) -> Path:
-    """A file a batch, in row groups that two executors divide."""
+    """A file a batch, in row groups or lines that two executors divide."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -153,7 +183,7 @@ def write_rows(
 
     folder.mkdir()
     random = np.random.default_rng(settings.seed)
-    for batch in range(settings.batches):
+    for batch in range(settings.warm + settings.batches):
         times = BEGIN + (batch * rows + np.arange(rows)) * 1_000_000 // rate
         table = pa.table(
             {
@@ -162,10 +192,30 @@ def write_rows(
                 "v": pa.array(random.random(rows)),
             }
         )
-        path = folder / f"{batch:04d}.parquet"
-        pq.write_table(table, path, row_group_size=max(1, rows // 8))
+        path = folder / f"{batch:04d}.{kind}"
+        if kind == "json":
+            path.write_bytes(lines_of(table))
+        else:
+            pq.write_table(table, path, row_group_size=max(1, rows // 8))
         os.utime(path, (1_700_000_000 + batch,) * 2)
     return folder
+
+
+def lines_of(table: Any) -> bytes:
+    """A JSON object a row.
+
+    >>> import pyarrow as pa
+    >>> lines_of(pa.table({"ts": pa.array([1_500_000], pa.timestamp("us", "UTC")), "k": [7], "v": [0.5]}))
+    b'{"ts":"1970-01-01T00:00:01.500000Z","k":7,"v":0.5}\\n'
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    times = pc.strftime(table["ts"], "%Y-%m-%dT%H:%M:%SZ")
+    numbers = (table[name].cast(pa.string()) for name in ("k", "v"))
+    pieces = ('{"ts":"', times, '","k":', next(numbers), ',"v":', next(numbers), "}\n", "")
+    joined = pc.binary_join_element_wise(*pieces).combine_chunks()
+    return b"".join(memoryview(chunk.buffers()[2]) for chunk in getattr(joined, "chunks", [joined]))
 
 
 def draw_keys(random: Any, rows: int, keys: int, skew: float) -> Any:
@@ -191,19 +241,20 @@ def hashed_over_mean(settings: ScaleSettings) -> float:
 
 
 def add_up(row: Row) -> Row:
-    """What a point took, a batch and a row."""
+    """What a point took, a batch and a row; times are those of the batch in the middle."""
     batches = row.pop("batches")
-    rows, seconds = (sum(b[what] for b in batches) for what in ("rows", "seconds"))
+    rows, seconds = sum(b["rows"] for b in batches), median(b["seconds"] for b in batches)
     times, partials = (
-        [sum(found) for found in zip(*(b[what] for b in batches), strict=True)]
+        [median(found) for found in zip(*(b[what] for b in batches), strict=True)]
         for what in ("final_tasks", "final_partials")
     )
     return row | {
         "rows": rows,
         "partials": sum(b["partials"] for b in batches),
         "answers": sum(b["answers"] for b in batches),
-        "seconds_a_batch": seconds / len(batches),
-        "rows_per_second": rows / seconds,
+        "seconds_a_batch": seconds,
+        "rows_per_second": rows / len(batches) / seconds,
+        "final_tasks": times,
         "shuffled_bytes_a_row": sum(b["shuffled_bytes"] for b in batches) / rows,
         "jobs_a_batch": max(b["jobs"] for b in batches),
         "stages_a_batch": max(b["stages"] for b in batches),
@@ -215,16 +266,19 @@ def add_up(row: Row) -> Row:
 
 def summarise(rows: Sequence[Row]) -> dict[str, Any]:
     """What the points say by themselves."""
-    one, two = _fastest(rows, 1), _fastest(rows, 2)
-    (skewed,), (shuffled,) = ([r for r in rows if r["point"] == name] for name in ("skewed", "shuffled"))
+    one, two = (_fastest(rows, "throughput", executors) for executors in (1, 2))
+    parquet = [_fastest(rows, "parquet", executors)["rows_per_second"] for executors in (1, 2)]
+    skewed, shuffled, hot = (_point(rows, name) for name in ("skewed", "shuffled", "hot tree"))
     took = [one["seconds_a_batch"], two["seconds_a_batch"]]
     return {
         "throughput_ratio": two["rows_per_second"] / one["rows_per_second"],
         "rows_per_second_1": one["rows_per_second"],
         "rows_per_second_2": two["rows_per_second"],
+        "parquet_ratio": parquet[1] / parquet[0],
         # seconds = fixed + divided / executors, for one and for two
         "driver_share_1": max(0.0, 2 * took[1] - took[0]) / took[0],
         "zipf_slowest_over_mean": skewed["slowest_over_mean"],
+        "hot_tree_slowest_over_mean": hot["slowest_over_mean"],
         "zipf_partials_over_mean": skewed["fullest_over_mean"],
         "shuffled_bytes_a_row": shuffled["shuffled_bytes_a_row"],
         "jobs_a_batch": one["jobs_a_batch"],
@@ -242,19 +296,23 @@ def compare_with_paper(rows: Sequence[Row], settings: ScaleSettings) -> dict[str
     weights = load_weights()
     if weights is None:
         return {f"estimated_over_measured_{executors}": None for executors in (1, 2)}
-    plan = optimize(read_queries(_queries(settings.queries), "ts"), settings.rows // BATCH_SECONDS, "tri_weave")
+    plan = optimize(read_queries(_queries(settings.queries), "ts"), settings.parquet // BATCH_SECONDS, "tri_weave")
     took = estimate(plan, weights, Stream(groups=KEYS, batch_seconds=BATCH_SECONDS))
     cores = len(os.sched_getaffinity(0))
     return {
         f"estimated_over_measured_{executors}": BATCH_SECONDS
         * (took.batches + (took.seconds - took.batches) * cores / executors)
-        / _fastest(rows, executors)["seconds_a_batch"]
+        / _fastest(rows, "parquet", executors)["seconds_a_batch"]
         for executors in (1, 2)
     }
 
 
-def _fastest(rows: Sequence[Row], executors: int) -> Row:
-    mine = [r for r in rows if r["point"] == "throughput" and r["executors"] == executors]
+def _point(rows: Sequence[Row], name: str) -> Row:
+    return next(row for row in rows if row["point"] == name)
+
+
+def _fastest(rows: Sequence[Row], point: str, executors: int) -> Row:
+    mine = [r for r in rows if (r["point"], r["executors"]) == (point, executors)]
     return min(mine, key=lambda row: float(row["seconds_a_batch"]))
 
 

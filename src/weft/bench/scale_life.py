@@ -19,10 +19,13 @@ class Point:
     """A stream of files, each a batch, and the queries over it."""
 
     rows: str
+    format: str
     queries: tuple[str, ...]
     strategy: str
     buckets: int
     folder: str
+    warm: int
+    """Batches that are not counted: the first begins the workers and places the groups, and JVMs compile in some."""
 
 
 def live(master: str, points: Sequence[Point]) -> list[dict[str, Any]]:
@@ -38,11 +41,11 @@ def live(master: str, points: Sequence[Point]) -> list[dict[str, Any]]:
 
 
 def _measure(spark: Any, point: Point) -> dict[str, Any]:
-    """The first batch begins the workers and places the groups: it is not among `batches`."""
     from weft.spark import weave
 
-    stream = spark.readStream.schema("ts TIMESTAMP, k INT, v DOUBLE").option("maxFilesPerTrigger", 1)
-    job = weave(stream.parquet(point.rows), list(point.queries), strategy=point.strategy, buckets=point.buckets)
+    reader = spark.readStream.schema("ts TIMESTAMP, k INT, v DOUBLE").option("maxFilesPerTrigger", 1)
+    stream = reader.format(point.format).load(point.rows)
+    job = weave(stream, list(point.queries), strategy=point.strategy, buckets=point.buckets)
     run = job.start(sink="noop", checkpoint=point.folder, available_now=True)
     run.wait()
     status = _Status(spark, str(run.query.runId))
@@ -50,7 +53,7 @@ def _measure(spark: Any, point: Point) -> dict[str, Any]:
         "trees": len(job.plan.trees),
         "batches": [
             {"rows": b.rows, "partials": b.partials, "answers": b.answers, "seconds": b.seconds} | status.batch(b.batch)
-            for b in run.batches()[1:]
+            for b in run.batches()[point.warm :]
         ],
     }
 

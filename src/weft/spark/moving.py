@@ -120,7 +120,8 @@ def move(spark: SparkSession, checkpoint: Checkpoint, record: Record, binding: B
     with batch_settings(spark, buckets):
         numbers = spark.range(0, count, 1, count).selectExpr("CAST(id AS INT) AS old")
         groups = numbers.mapInArrow(old.groups, ", ".join(f"{name} {types[name]}" for name in schema.names))
-        weights = groups.selectExpr(f"{slot(hashed)} AS slot", "weight").groupBy("slot").sum("weight").collect()
+        placed = groups.where(f"grouping IN ({', '.join(str(n) for n, feed in keyed.items() if feed.keys) or -1})")
+        weights = placed.selectExpr(f"{slot(hashed)} AS slot", "weight").groupBy("slot").sum("weight").collect()
         places = Places.weighed(buckets, {row[0]: float(row[1]) for row in weights})
         homes = groups.selectExpr("old", "grouping", "number", f"{places.bucket(hashed)} AS bucket")
         found = homes.mapInArrow(old.divide, REPORT).collect()

@@ -48,7 +48,7 @@ class Places:
 
 
 def group_hash(keys: Sequence[str]) -> str:
-    """A hash of the group's keys. One group without keys is all in one bucket, whatever feed it comes through."""
+    """A hash of the group's keys. A group without keys is where its tree is, and this only where state is moved."""
     return f"hash({', '.join(keys)})" if keys else "0"
 
 

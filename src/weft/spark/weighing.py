@@ -19,9 +19,11 @@ def weigh(rows: DataFrame, binding: Binding, buckets: int) -> Places:
     partials  (feed, slice, keys...), each once: a hot group has one a slice, as any other that is there
     weights   (slot, partials)
     """
-    if buckets == 1 or not any(feed.keys for feed in binding.feeds):
+    keyed = [str(feed.layout.number) for feed in binding.feeds if feed.keys]
+    if buckets == 1 or not keyed:
         return Places(buckets)
     first = spread_rows(timed(rows.limit(SAMPLE), binding), binding)
-    partials = first.select("feed", "slice", *binding.columns.key_types).where("slice IS NOT NULL").distinct()
+    partials = first.select("feed", "slice", *binding.columns.key_types).distinct()
+    partials = partials.where(f"slice IS NOT NULL AND feed IN ({', '.join(keyed)})")
     counts = partials.selectExpr(f"{slot(feed_hash(binding))} AS slot").groupBy("slot").count().collect()
     return Places.weighed(buckets, {row["slot"]: float(row["count"]) for row in counts})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from weft.model import WeftError, Workload
 from weft.optimizer import STRATEGIES, Cost, Statistics
 from weft.optimizer.generate import Shape, generate
-from weft.optimizer.placement import OPTIMIZERS, Node, Placement, fronts, knee, place, undominated
+from weft.optimizer.placement import OPTIMIZERS, Node, Placement, fronts, knee, place, place_groupings, undominated
 from weft.sql import parse
 
 NODES = (Node(), Node(Fraction(2)), Node(Fraction(1, 2)))
@@ -131,7 +131,19 @@ def test_what_cannot_be_placed_is_refused(change: dict[str, object], reason: str
 
 def test_groupings_are_placed_apart_and_nodes_have_a_capacity() -> None:
     texts = [f"SELECT max(x) FROM s GROUP BY {keys}window(ts, '1 minute')" for keys in ("", "k, ")]
-    with pytest.raises(WeftError, match="2 groupings, which cannot share trees; place each by itself"):
+    with pytest.raises(WeftError, match="2 groupings, which cannot share trees; use place_groupings"):
         place(Workload(parse(";".join(texts))), [Node()], 10)
     with pytest.raises(WeftError, match="capacity must be above 0, got 0; leave the node out"):
         Node(Fraction(0))
+
+
+def test_groupings_fill_the_nodes_that_others_have_left() -> None:
+    """Each grouping has one tree, of the same cost: on two nodes each gets one, not both the first."""
+    by = ("", "k, ")
+    queries = Workload(parse(";".join(f"SELECT max(x) FROM s GROUP BY {keys}window(ts, '1 minute')" for keys in by)))
+    nodes = [Node(), Node()]
+    placed = place_groupings(queries, nodes, 10)
+    check(placed, queries, 10)
+    assert placed.costs[0] == placed.costs[1] == placed.maximum
+    alone, together = place(workload(14), NODES, 10), place_groupings(workload(14), NODES, 10)
+    assert (alone.trees, alone.costs) == (together.trees, together.costs)

@@ -3,6 +3,7 @@
     place(workload, [Node()] * 4, rate=100).maximum         # weft's own choice
     place(workload, [Node()] * 4, rate=100, optimizer="wg_i")
     fronts(workload, [Node()] * 4, rate=100)                 # what there is to choose from
+    place_groupings(workload, [Node()] * 4, rate=100)        # for queries that group by different keys too
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from weft.optimizer.placement.inserted import weave_inserted, weave_or_group_ins
 from weft.optimizer.placement.to_lowest import group_to_lowest, weave_or_group_to_lowest, weave_to_lowest
 from weft.optimizer.placement.to_nodes import weave_then_group, weave_to_nodes
 from weft.optimizer.strategies.building import groupings
+from weft.plan.values import Tree
 
 OPTIMIZERS: Mapping[str, Optimizer] = {
     "g_rand": randomly(group),
@@ -81,6 +83,29 @@ def fronts(
     return front(parts, nodes, prices, Random(seed))
 
 
+def place_groupings(
+    workload: Workload,
+    nodes: Sequence[Node],
+    rate: Fraction | int,
+    optimizer: str = "knee",
+    cost: Cost | None = None,
+) -> Placement:
+    """Queries of different groupings share no tree, so each grouping is placed by itself. Nodes of one capacity are as
+    good as one another: what is dearest of a grouping comes to the one that has least of those before.
+    """
+    trees: list[tuple[Tree, ...]] = [() for _ in nodes]
+    costs = [Fraction(0) for _ in nodes]
+    for queries in groupings(workload):
+        placed = place(Workload(query for _, query in queries), nodes, rate, optimizer, cost)
+        for capacity in {node.capacity for node in nodes}:
+            alike = [n for n, node in enumerate(nodes) if node.capacity == capacity]
+            dearest, idlest = sorted(alike, key=lambda n: -placed.costs[n]), sorted(alike, key=lambda n: costs[n])
+            for here, there in zip(dearest, idlest, strict=True):
+                trees[there] += placed.trees[here]
+                costs[there] += placed.costs[here]
+    return Placement(optimizer, tuple(trees), tuple(costs), tuple(nodes))
+
+
 def _begin(
     workload: Workload, rate: Fraction | int, cost: Cost | None, together: str
 ) -> tuple[list[Part], Prices]:
@@ -89,7 +114,7 @@ def _begin(
     found = groupings(workload)
     if len(found) != 1:
         raise CannotPlace(
-            f"the queries have {len(found)} groupings, which cannot share trees; place each by itself"
+            f"the queries have {len(found)} groupings, which cannot share trees; use place_groupings"
         )
     prices = Prices(Fraction(rate), cost or Cost())
     return trees_of(found[0], prices.cost, together), prices
@@ -114,6 +139,7 @@ __all__ = [
     "fronts",
     "knee",
     "place",
+    "place_groupings",
     "trees_of",
     "undominated",
 ]

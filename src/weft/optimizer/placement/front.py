@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from random import Random
+from typing import Protocol, TypeVar
 
 from weft.optimizer.parts import Part
 from weft.optimizer.placement.board import Node, Placement, Prices
@@ -50,11 +51,23 @@ def undominated(placements: Iterable[Placement]) -> tuple[Placement, ...]:
     return tuple(kept)
 
 
-def knee(placements: Sequence[Placement]) -> Placement:
-    """The one whose worse excess is least: over the least total, or over the least maximum."""
+class Costed(Protocol):
+    """What placements are compared by."""
+
+    @property
+    def total(self) -> Fraction | float: ...
+    @property
+    def maximum(self) -> Fraction | float: ...
+
+
+Found = TypeVar("Found", bound=Costed)
+
+
+def knee(placements: Sequence[Found]) -> Found:
+    """The one whose worse excess is least: over the least total, or over the least maximum; of equal ones the first."""
     total, maximum = min(p.total for p in placements), min(p.maximum for p in placements)
     return min(placements, key=lambda p: max(_over(p.total, total), _over(p.maximum, maximum)))
 
 
-def _over(one: Fraction, least: Fraction) -> Fraction:
-    return one / least if least else Fraction(1)
+def _over(one: Fraction | float, least: Fraction | float) -> Fraction | float:
+    return one / least if least else 1
