@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.engine.combining import absorb, ranges_of
+from weft.engine.ranges import SumOverflow
 from weft.engine.synopses import Synopses
 
 GROUPS = st.lists(
@@ -65,6 +66,98 @@ def test_windows_that_slide_read_what_a_look_at_all_their_values_reads(groups: l
     pair = pa.list_(pa.struct([("item", pa.int64()), ("count", pa.int64())]))
     common = [sorted(Counter(v).items(), key=lambda x: (-x[1], x[0]))[:2] for v in values]
     assert [[tuple(p.values()) for p in each] for each in read("top_k", pair, 2.0)] == common
+
+
+def joined(values: list[float], most: int) -> list[tuple[float, float]]:
+    """The two nearest bins made one, the lower ones of such, as long as there are too many: all are looked at."""
+    bins = [(float(v), float(n)) for v, n in sorted(Counter(values).items())]
+    while len(bins) > most:
+        i = min(range(len(bins) - 1), key=lambda i: bins[i + 1][0] - bins[i][0])
+        (x, m), (y, n) = bins[i : i + 2]
+        bins[i : i + 2] = [(x + (y - x) * (n / (m + n)), m + n)]
+    return bins
+
+
+@settings(derandomize=True, deadline=None, database=None, max_examples=60)
+@given(groups=GROUPS, length=st.integers(1, 5), most=st.integers(1, 6))
+def test_a_histogram_joins_the_nearest_values_of_each_window(groups: list[Any], length: int, most: int) -> None:
+    windows, offsets, values = sliding(groups, length)
+    held = synopses("frequencies", [partial for group in groups for partial in group], pa.list_(pa.int64()))
+    pair = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())]))
+    found = held.answer("bins", (float(most),), pair, windows, offsets).to_pylist()
+    for bins, held_values in zip(found, values, strict=True):
+        expected = joined(held_values, most)
+        assert ([] if bins is None else [tuple(b.values()) for b in bins]) == [pytest.approx(b) for b in expected]
+        assert (bins is None) == (not held_values)
+
+
+@pytest.mark.parametrize("most", [2, 7, 40])
+def test_the_bins_of_many_values_are_those_values_side_by_side(most: int) -> None:
+    random = Random(most)
+    draws = (lambda: random.gauss(0, 1), lambda: random.gauss(50, 5), lambda: random.expovariate(1) * 1e6)
+    values = [random.choice(draws)() for _ in range(2000)]
+    held = synopses("frequencies", [values], pa.list_(pa.float64()))
+    windows = np.zeros(1, np.int32), np.array([0]), np.array([1])
+    pair = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())]))
+    (bins,) = held.answer("bins", (float(most),), pair, windows, np.array([0, 1])).to_pylist()
+    middles, heights = [b["x"] for b in bins], [int(b["y"]) for b in bins]
+    assert len(bins) == most
+    assert middles == sorted(middles)
+    assert sum(heights) == len(values)
+    ends = np.cumsum(heights)
+    for middle, begin, end in zip(middles, [0, *ends], ends, strict=False):
+        assert middle == pytest.approx(np.mean(sorted(values)[begin:end]), rel=1e-9)
+
+
+def test_infinities_and_nan_are_bins_apart_as_long_as_there_is_room() -> None:
+    held = synopses("frequencies", [[float("inf"), 1.0, 1.5, float("nan"), float("-inf"), 9.0]], pa.list_(pa.float64()))
+    windows = np.zeros(1, np.int32), np.array([0]), np.array([1])
+    pair = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())]))
+    (bins,) = held.answer("bins", (5.0,), pair, windows, np.array([0, 1])).to_pylist()
+    assert repr([b["x"] for b in bins]) == "[-inf, 1.25, 9.0, inf, nan]"
+    assert [b["y"] for b in bins] == [1, 2, 1, 1, 1]
+
+
+PAIRS = st.lists(
+    st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(-3, 3)), max_size=5), min_size=1, max_size=6),
+    min_size=1, max_size=3,
+)  # fmt: skip
+"""For each group its partials, each the items that a slice brought and what they add."""
+
+
+@pytest.mark.parametrize("measure", [pa.int64(), pa.float64()])
+@settings(derandomize=True, deadline=None, database=None, max_examples=60)
+@given(groups=PAIRS, length=st.integers(1, 5))
+def test_the_greatest_sums_of_windows_that_slide_are_those_of_all_their_rows(
+    measure: pa.DataType, groups: list[Any], length: int
+) -> None:
+    windows, offsets, values = sliding(groups, length)
+    rows = pa.list_(pa.struct([("item", pa.int32()), ("added", measure)]))
+    partials = [[{"item": i, "added": n} for i, n in partial] for group in groups for partial in group]
+    held = synopses("sums", partials, rows)
+    type_ = pa.list_(pa.struct([("item", pa.int32()), ("sum", measure)]))
+    found = held.answer("top_sums", (3.0,), type_, windows, offsets).to_pylist()
+    for items, pairs in zip(found, values, strict=True):
+        sums = {item: sum(n for i, n in pairs if i == item) for item, _ in pairs}
+        expected = sorted(sums.items(), key=lambda each: (-each[1], each[0]))[:3]
+        assert [tuple(each.values()) for each in items] == expected
+
+
+def test_what_has_left_a_window_leaves_no_trace_in_a_sum_of_floats() -> None:
+    rows = pa.list_(pa.struct([("item", pa.string()), ("added", pa.float64())]))
+    slices = [[("a", 1e300), ("b", float("nan"))], [("a", 1e-3), ("b", 1.0)], [("a", 1e-3), ("c", -5.0)]]
+    held = synopses("sums", [[{"item": i, "added": n} for i, n in each] for each in slices], rows)
+    windows = np.zeros(2, np.int32), np.array([0, 1]), np.array([2, 3])
+    type_ = pa.list_(pa.struct([("item", pa.string()), ("sum", pa.float64())]))
+    first, then = held.answer("top_sums", (3.0,), type_, windows, np.array([0, 3])).to_pylist()
+    assert [each["item"] for each in first] == ["b", "a"], "NaN is the greatest number"
+    assert [tuple(each.values()) for each in then] == [("b", 1.0), ("a", 2e-3), ("c", -5.0)]
+
+
+def test_sums_that_may_not_fit_are_refused_and_not_added_up_wrongly() -> None:
+    rows = pa.list_(pa.struct([("item", pa.int64()), ("added", pa.int64())]))
+    with pytest.raises(SumOverflow, match="CAST"):
+        synopses("sums", [[{"item": 1, "added": 2**62}, {"item": 1, "added": 2**62}]], rows)
 
 
 @settings(derandomize=True, deadline=None, database=None, max_examples=30)

@@ -9,7 +9,7 @@ import pytest
 
 from weft.model import ACQ, Call, Window
 from weft.optimizer import TECHNIQUES, CannotOptimize, Cost, Statistics, optimize
-from weft.optimizer.estimate import BadStream, Stream, estimate
+from weft.optimizer.estimate import KEPT, MOVED, SENT, BadStream, Stream, estimate
 from weft.optimizer.weights import Weights
 
 ONE = Weights(batch=1, query=1, row=1, partial=1, kept=1, operation=1, answer=1)
@@ -51,6 +51,45 @@ def test_rows_that_no_filter_passes_are_read_and_make_no_partial() -> None:
     found = estimate(plan, ONE, Stream(groups=1_000_000, selectivity=0.25, width=3))
     assert found.rows == 100
     assert found.partials == 100 * 0.25 * 3
+
+
+def asking(name: str, function: str, seconds: int, slide: int, *more: str) -> ACQ:
+    return replace(query(name, seconds, slide), calls=(Call(function, ("v", *more)),), keys=("k",))
+
+
+def test_values_are_sent_once_a_feed_kept_once_a_tree_and_moved_for_every_query() -> None:
+    a, b, batch = asking("a", "median", 10, 2), asking("b", "percentile", 6, 2, "0.9"), 5
+    one, two, apart = (
+        optimize(queries, rate=100, strategy=strategy)
+        for queries, strategy in (([a], "no_share"), ([a, b], "shared"), ([a, b], "no_share"))
+    )
+    found = [estimate(plan, ONE, Stream(groups=4, batch_seconds=batch)).values for plan in (one, two, apart)]
+    assert found[0] == pytest.approx(100 * SENT + 100 * 10 * KEPT / batch + 2 * 100 * MOVED)
+    assert found[1] == pytest.approx(100 * SENT + 100 * 10 * KEPT / batch + 4 * 100 * MOVED)
+    assert found[2] == pytest.approx(200 * SENT + 100 * 16 * KEPT / batch + 4 * 100 * MOVED)
+    assert estimate(optimize([query("a", 10, 2)], rate=100), ONE).values == 0
+
+
+def test_a_sketch_weighs_what_it_holds_for_each_slice_and_group() -> None:
+    plan = optimize([asking("a", "approx_count_distinct", 10, 2)], rate=1e6)
+    some, many = (estimate(plan, ONE, Stream(groups=groups)).values for groups in (1, 1000))
+    assert many == pytest.approx(some * 1000)
+    assert estimate(plan, ONE, Stream(groups=1e9)).values == pytest.approx(
+        estimate(optimize([asking("a", "count_distinct", 10, 2)], rate=1e6), ONE, Stream(groups=1e9)).values
+    )
+
+
+def test_where_sketches_are_dear_slices_are_not_cut_finer_for_them() -> None:
+    """Over the same windows, exact values share one pass and sketches are kept apart: finer slices hold more."""
+    windows = [(7 * slide, slide) for slide in (7, 11, 13, 17)]
+    stream = Stream(groups=1000, batch_seconds=10)
+    weights = weighed(row=1e-9, partial=1e-6, kept=1e-7, operation=1e-9)
+    trees = {}
+    for function in ("count_distinct", "approx_count_distinct"):
+        queries = [asking(f"q{i}", function, *window) for i, window in enumerate(windows)]
+        plan = optimize(queries, 1e6, "weave_share", "panes", cost="seconds", weights=weights, stream=stream)
+        trees[function] = len(plan.feeds)
+    assert trees["count_distinct"] == 1 < trees["approx_count_distinct"]
 
 
 @pytest.mark.parametrize("bad", [{"groups": 0}, {"width": -1}, {"selectivity": 1.5}, {"batch_seconds": 0}])

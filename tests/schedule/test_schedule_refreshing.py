@@ -130,6 +130,14 @@ def test_queries_that_are_dear_to_read_are_run_together_once_their_costs_are_kno
     assert job.schedule.shared_runs > 25
 
 
+@pytest.mark.parametrize("first", ["x", "y"])
+def test_of_queries_due_together_the_one_with_the_greater_priority_comes_first(first: str) -> None:
+    job = Job([replace(asked(kind, 10, 2, kind), priority=int(kind == first)) for kind in "xy"])
+    job.batch(100 * MINUTE, 1.1)
+    job.batch(102 * MINUTE, 1.1)  # there is time for one of them
+    assert {kind: ends[-1] // MINUTE for kind, ends in job.ends.items()} == {"x": 100, "y": 100, first: 102}
+
+
 def test_the_same_question_asked_less_often_takes_the_answers_of_the_other() -> None:
     job = Job([asked("often", 10, 2, asks="max"), asked("seldom", 10, 6, asks="max")], scan=0.0)
     for minute in range(20):
@@ -157,7 +165,9 @@ def test_a_stream_that_ends_is_answered_at_every_period(late: bool) -> None:
     query = asked("q", 10, 3)
     passed = (109 if late else 102) * MINUTE
     before = Schedule(answered={"q": 100 * MINUTE}, periods={"q": 3 * MINUTE}, grant=0.0)
-    (refresh,) = choose([query], before, passed, 2**62, unlimited=True).refresh.values()
+    chosen = choose([query], before, passed, 2**62, unlimited=True)
+    (refresh,) = chosen.refresh.values()
     assert refresh.first == (109 if late else 103) * MINUTE
     assert refresh.step == 3 * MINUTE
     assert refresh.last > 2**61
+    assert chosen.after.refreshes == {"q": 1}, "nobody knows yet how many of them hold rows"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from streams import BEGIN, Stream, settle
+from killing import live
+from resumable import AT_MOST as QUERIES
+from streams import BEGIN, Stream, expected, settle
 
 from compare import assert_same_rows
+from soak import SOAK
 from weft.model.refresh import interval
 from weft.service import AnswerBuffer, Limits, Service
 from weft.service.prometheus import exposition
@@ -20,16 +25,6 @@ from weft.sql import parse
 pytestmark = pytest.mark.spark
 
 SECOND = 1_000_000
-QUERIES = """
-CREATE VIEW each AS SELECT k, window.start AS start, sum(v) AS total FROM stream [RANGE 20 SECONDS SLIDE 10 SECONDS]
-  GROUP BY k;
-CREATE VIEW often AS SELECT k, window.start AS start, count(*) AS n, median(v) AS middle
-  FROM stream [RANGE 30 SECONDS SLIDE AT MOST 15 SECONDS] GROUP BY k;
-CREATE VIEW seldom AS SELECT k, window.start AS start, max(v) AS top, stddev(v) AS spread
-  FROM stream [RANGE 1 MINUTE SLIDE AT MOST 20 SECONDS] WHERE v > 10 GROUP BY k HAVING count(*) > 1;
-CREATE VIEW overall AS SELECT window.start AS start, count(DISTINCT v) AS n, percentile(v, 0.9) AS high
-  FROM stream [RANGE 45 SECONDS SLIDE AT MOST 15 SECONDS];
-"""
 KEYS = {"each": (0, 1), "often": (0, 1), "seldom": (0, 1), "overall": (0,)}
 
 
@@ -92,10 +87,12 @@ def test_without_a_trigger_every_refresh_is_on_time(spark: Any, tmp_path: Path) 
     }  # fmt: skip
     assert metrics["refreshes"] == sum(m["refreshes"] for m in metrics["refreshes_by_query"].values()) > 12
     assert 0 < metrics["refresh_shared_runs"] <= metrics["refresh_runs"]
+    assert metrics["synopsis_bytes"] > 0, "median, percentile and distinct counts keep values"
     exposed = exposition(Service(run, AnswerBuffer(10), Limits())).splitlines()
     often = metrics["refreshes_by_query"]["often"]["refreshes"]
     assert f'weft_query_refreshes_total{{query="often"}} {often}' in exposed
     assert 'weft_query_refresh_late_seconds{query="overall"} 0.0' in exposed
+    assert f"weft_synopsis_bytes {metrics['synopsis_bytes']}" in exposed
     assert f"weft_refresh_shared_runs_total {metrics['refresh_shared_runs']}" in exposed
     run.drain()
     for name in ("often", "seldom", "overall"):
@@ -142,6 +139,33 @@ def test_a_batch_that_fails_is_run_again_with_the_same_choice(spark: Any, tmp_pa
     for name in ("often", "seldom", "overall"):
         rows = [row for batch in sorted(tried) for row in tried[batch][-1].get(name, ())]
         assert len(rows) == len(set(rows)) > 0, "a window was answered twice"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900 * SOAK)
+def test_killed_at_random_moments_every_refresh_that_was_counted_is_in_the_sink_once(
+    spark: Any, tmp_path: Path
+) -> None:
+    kills, random = 2 * SOAK, Random(13)
+    stream = Stream(spark, tmp_path)
+    stream.write(5 * kills + 3)
+    done = [live(tmp_path, random.randint(1, 4), random.uniform(0, 1), "at_most") for _ in range(kills)]
+    assert not any(done), "a life that was not cut short tested nothing"
+    assert live(tmp_path, None, 0, "at_most")
+    counted = json.loads((tmp_path / "refreshes.json").read_text())
+    end, refreshes = BEGIN + stream.written * 15 * SECOND, 0
+    for name in ("often", "seldom", "overall"):
+        found = stream.answers(name)
+        assert_answers_of_their_windows(stream, name, found)
+        (query,) = (q for q in parse(QUERIES) if q.name == name)
+        given = [start for start in starts(found) if start + query.window.length <= counted[name]["answered"]]
+        # The first refresh of each was for windows before all rows; those after are in the sink, and no other is.
+        assert len(given) == counted[name]["refreshes"] - 1
+        refreshes += len(given)
+        assert starts(found)[-1] + query.window.length >= end - query.window.slide, "the newest window is missing"
+    assert refreshes > 0, "all windows waited for the end of the stream"
+    each = QUERIES.split(";")[0]
+    assert_same_rows(stream.answers("each"), expected(stream, each), key=KEYS["each"], text=each)
 
 
 def test_who_joins_is_answered_from_its_first_whole_window_and_a_restart_still_knows(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -105,14 +107,61 @@ def test_modes_and_top_k_are_as_common_as_those_of_plain_spark(spark: Any) -> No
             assert count == (held.z - len(held.s) if item is None else held.s.count(item))
 
 
+def test_histograms_with_room_for_every_value_have_the_bins_of_plain_spark(spark: Any) -> None:
+    """Spark may give a value several bins, one for each of its partial results: they are put together."""
+    rows = spark.sql(ROWS)
+    rows.createOrReplaceTempView("stream")
+    calls = "histogram_numeric(n, 23), histogram_numeric(d, 90), histogram_numeric(t, 20) FILTER (WHERE n > 5), "
+    calls += "histogram_numeric(nullif(x, double('NaN')), 50), histogram_numeric(ts, 200)"
+    text = f"SELECT k, window.start AS w, {calls} FROM stream GROUP BY k, window(ts, '6 seconds', '2 seconds')"
+    (found,) = weave(rows, [text], event_time="ts").answers().values()
+    plain = spark.sql(text)
+    assert found.schema.simpleString() == plain.schema.simpleString()
+    theirs = {(row.k, row.w): row for row in plain.collect()}
+    ours = {(row.k, row.w): row for row in found.collect()}
+    assert ours.keys() == theirs.keys()
+    for key, row in ours.items():
+        for bins, others in zip(row[2:], theirs[key][2:], strict=True):
+            together: Counter[Any] = Counter()
+            for x, y in others:
+                together[x] += y
+            assert [(x, y) for x, y in bins] == sorted(together.items())
+
+
+def test_top_k_by_sum_gives_the_greatest_of_a_group_by_of_plain_spark(spark: Any) -> None:
+    rows = spark.sql(ROWS)
+    rows.createOrReplaceTempView("stream")
+    window = "window(ts, '6 seconds', '2 seconds')"
+    calls = {"a": ("s", "n", 4), "b": ("n", "d", 3), "c": ("d", "n / 4D", 5), "e": ("t", "CAST(n AS BIGINT) - 11", 30)}
+    asked = ", ".join(f"top_k_sum({item}, {measure}, {k}) AS {name}" for name, (item, measure, k) in calls.items())
+    asked += ", top_k_sum(s, n) FILTER (WHERE n > 9)"
+    text = f"SELECT k, window.start AS w, {asked} FROM stream GROUP BY k, {window}"
+    (found,) = weave(rows, [text], event_time="ts").answers().values()
+    assert found.columns == ["k", "w", *calls, "top_k_sum(s, n) filter(WHERE n > 9)"]
+    answers = {(row.k, row.w): row for row in found.collect()}
+    assert len(answers) > 50
+    for place, (item, measure, k, condition) in enumerate(
+        [*((*call, "true") for call in calls.values()), ("s", "n", 5, "n > 9")], 2
+    ):
+        sums = f"""SELECT k, window.start AS w, {item} AS item, sum({measure}) AS sum FROM stream
+            WHERE {item} IS NOT NULL AND {measure} IS NOT NULL AND {condition} GROUP BY k, {window}, {item}"""
+        first = f"""SELECT k, w, slice(array_sort(collect_list(struct(item, sum)), (x, y) -> CASE WHEN x.sum > y.sum
+            OR (x.sum = y.sum AND x.item < y.item) THEN -1 ELSE 1 END), 1, {k}) AS v FROM ({sums}) GROUP BY k, w"""
+        plain = spark.sql(first)
+        assert found.schema[place].dataType.simpleString() == plain.schema["v"].dataType.simpleString()
+        for row in plain.collect():
+            assert list(map(tuple, answers[row.k, row.w][place])) == list(map(tuple, row.v))
+
+
 def test_batches_a_restart_a_joining_query_and_a_question_see_the_same_values(spark: Any, tmp_path: Path) -> None:
     by = "FROM stream GROUP BY k, window(ts, '60 seconds', '15 seconds')"
     first = f"SELECT k, window.start AS start, count(DISTINCT v) AS d, median(v) AS m, count(*) AS n {by}"
     approximate = f"SELECT k, window.start AS start, approx_count_distinct(v) AS d, percentile_approx(v, 0.9) AS p {by}"
+    sums = f"SELECT k, window.start AS start, top_k_sum(v % 3, v, 3) AS t, histogram_numeric(v % 5, 6) AS h {by}"
     joined = f"SELECT k, window.start AS start, percentile(v, 0.9) AS p {by}"
     stream = Stream(spark, tmp_path)
     stream.write(4)
-    queries = f"CREATE VIEW first AS {first}; CREATE VIEW approximate AS {approximate}"
+    queries = f"CREATE VIEW first AS {first}; CREATE VIEW approximate AS {approximate}; CREATE VIEW sums AS {sums}"
     run = stream.start(queries)
     settle(run)
     run.stop()
@@ -131,6 +180,10 @@ def test_batches_a_restart_a_joining_query_and_a_question_see_the_same_values(sp
     run.stop()
     for name, text in (("first", first), ("approximate", approximate)):
         assert_same_rows(stream.answers(name), expected(stream, counted(text)), key=[0, 1], text=text)
+    by_item = f"SELECT k, window.start AS start, v % 3 AS item, sum(v) AS sum, count(*) AS n {by}, v % 3"
+    for row in expected(stream, by_item).to_pylist():
+        (mine,) = (r for r in stream.answers("sums").to_pylist() if (r["k"], r["start"]) == (row["k"], row["start"]))
+        assert {"item": row["item"], "sum": row["sum"]} in mine["t"]
     rows = stream.answers("joined")
     since = rows.column("start").cast(pa.int64()).to_numpy().min()
     assert rows.num_rows > 10
@@ -161,7 +214,7 @@ def test_a_job_stops_before_it_keeps_more_values_than_it_may_and_goes_on_with_a_
     stream = Stream(spark, tmp_path)
     stream.write(6)
     run = stream.start(f"CREATE VIEW q AS {text}", synopsis_limit=1500)
-    assert "percentile_approx(v, 0.5)" in run.job.explain()
+    assert "use percentile_approx(v, 0.5, 100) (25.2 KiB a group at most)" in run.job.explain()
     with pytest.raises(RunFailed, match="above synopsis_limit=1,500; weave with a higher one"):
         run.wait()
     kept = [batch.synopsis_bytes for batch in run.batches()]
@@ -180,18 +233,23 @@ def test_approximate_ones_keep_their_bounds_in_99_of_100_windows(spark: Any) -> 
     )  # fmt: skip
     by = "FROM stream GROUP BY k, window(ts, '20 seconds', '4 seconds')"
     sketches = f"""SELECT k, window.start AS w, approx_count_distinct(n) AS d, percentile_approx(x, 0.5, 50) AS p,
-        percentile_approx(n, array(0.1, 0.99), 50) AS q, approx_top_k(n % 1000, 3, 200) AS t {by}"""
+        percentile_approx(n, array(0.1, 0.99), 50) AS q, approx_top_k(n % 1000, 3, 200) AS t,
+        histogram_numeric(x, 10) AS h {by}"""
     (found,) = weave(rows, [sketches], event_time="ts").answers().values()
     rows.createOrReplaceTempView("stream")
     whole = f"SELECT k, window.start AS w, collect_list(n) AS n, collect_list(x) AS x {by}"
     values = {(r.k, r.w): (np.sort(r.n), np.sort(r.x)) for r in spark.sql(whole).collect()}
-    kept = {"d": [], "p": [], "q": []}
+    kept = {"d": [], "p": [], "q": [], "h": []}
     for r in found.collect():
         n, x = values[r.k, r.w]
         different = len(np.unique(n))
         kept["d"].append(abs(r.d - different) <= 2.576 * 0.05 * different)
         kept["p"].append(_rank_error(x, r.p, 0.5) <= 1 / 50)
         kept["q"] += [_rank_error(n, q, p) <= 1 / 50 for q, p in zip(r.q, (0.1, 0.99), strict=True)]
+        assert len(r.h) == 10
+        assert sum(b.y for b in r.h) == len(x)
+        below = np.cumsum([b.y for b in r.h])[:-1]
+        kept["h"] += [_beside(x, *bins, count) <= 0.01 for bins, count in zip(pairwise(r.h), below, strict=True)]
         counts = dict(zip(*np.unique(n % 1000, return_counts=True), strict=True))
         for item, count in r.t:
             assert abs(count - counts[item]) <= len(n) / 200, "each slice may be off by its rows over the items kept"
@@ -217,6 +275,25 @@ def _rank_error(values: Any, found: float, fraction: float) -> float:
     """How far the value's place in the order is from the fraction that was asked for, as a share of all."""
     low, high = np.searchsorted(values, found, "left"), np.searchsorted(values, found, "right")
     return max(0.0, low / len(values) - fraction, fraction - high / len(values))
+
+
+def _beside(values: Any, lower: Any, upper: Any, count: float) -> float:
+    """How far this is from how many rows lie below some place between two bins, as a share of all."""
+    low, high = np.searchsorted(values, lower.x, "left"), np.searchsorted(values, upper.x, "right")
+    return max(0.0, low - count, count - high) / len(values)
+
+
+@pytest.mark.parametrize(
+    ("measure", "reason"),
+    [
+        ("CAST(n AS DECIMAL(20,2))", "decimals of 18 digits at most"),
+        ("n * INTERVAL '1' HOUR", "adds up numbers, not interval"),
+    ],
+)
+def test_measures_that_cannot_be_added_up_are_refused(spark: Any, measure: str, reason: str) -> None:
+    text = f"SELECT top_k_sum(k, {measure}, 2) AS v FROM stream GROUP BY window(ts, '1 minute')"
+    with pytest.raises(weft.WeftError, match=reason):
+        weave(spark.sql(ROWS), [text], event_time="ts")
 
 
 def test_values_of_nested_types_are_refused_with_a_way_out(spark: Any) -> None:

@@ -32,16 +32,21 @@ class Kind:
     cannot, and the component is made from rows for each grouping."""
     synopsis: int = 0
     """Columns of a partial that has no fixed size, lists of values and how often each came; 0: it has a fixed size."""
+    own: tuple[str, ...] = ()
+    """What a row is as a partial of its own, a column each, over arguments, in the types of `lifts`. None: it must be
+    aggregated to be one."""
 
 
 _VARIANCE = ("count({0})", "avg({0})", "var_pop({0})")
 
 KINDS: dict[str, Kind] = {
-    "rows": Kind(("count(1)",), FOLD | Algebra.INVERTIBLE, ("sum({0})",)),
-    "count": Kind(("count({0})",), FOLD | Algebra.INVERTIBLE, ("sum({0})",)),
-    "sum": Kind(("sum({0})",), FOLD | Algebra.INVERTIBLE, ("sum({0})",)),
-    "max": Kind(("max({0})",), CHOICE, ("max({0})",)),
-    "min": Kind(("min({0})",), CHOICE, ("min({0})",)),
+    "rows": Kind(("count(1)",), FOLD | Algebra.INVERTIBLE, ("sum({0})",), own=("1L",)),
+    "count": Kind(
+        ("count({0})",), FOLD | Algebra.INVERTIBLE, ("sum({0})",), own=("CASE WHEN {0} IS NULL THEN 0L ELSE 1L END",)
+    ),
+    "sum": Kind(("sum({0})",), FOLD | Algebra.INVERTIBLE, ("sum({0})",), own=("{0}",)),
+    "max": Kind(("max({0})",), CHOICE, ("max({0})",), own=("{0}",)),
+    "min": Kind(("min({0})",), CHOICE, ("min({0})",), own=("{0}",)),
     # The ordering stands first, so that the selective family chooses by its first column.
     "max_by": Kind(("max({1})", "max_by({0}, {1})"), CHOICE, ("max({0})", "max_by({1}, {0})")),
     "min_by": Kind(("min({1})", "min_by({0}, {1})"), CHOICE, ("min({0})", "min_by({1}, {0})")),
@@ -66,6 +71,8 @@ KINDS: dict[str, Kind] = {
     # Values and how often each came: a list a slice is far cheaper to send than a row a value.
     "frequencies": Kind(("collect_list({0})",), FOLD | Algebra.INVERTIBLE, ("flatten(collect_list({0}))",), 2),
     "distinct": Kind(("collect_set({0})",), FOLD, ("array_distinct(flatten(collect_list({0})))",), 2),
+    # Pairs of a value and what it adds: values and their sums.
+    "sums": Kind(("collect_list({0})",), FOLD, ("flatten(collect_list({0}))",), 2),
     # Sketches are the same: samples of values with weights. `theta` also keeps below what its hashes are whole.
     "theta": Kind(("theta_sketch_agg({0}, {setting})",), FOLD, ("theta_union_agg({0}, {setting})",), 3),
     "kll_bigint": Kind(
@@ -101,6 +108,11 @@ class Component:
     @property
     def merges(self) -> tuple[str, ...]:
         return self._set(KINDS[self.kind].merges)
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """A row's own partial, over the texts of the arguments."""
+        return tuple(text.format(*(f"({a})" for a in self.arguments)) for text in KINDS[self.kind].own)
 
     @property
     def synopsis(self) -> bool:

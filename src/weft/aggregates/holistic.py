@@ -1,11 +1,14 @@
 """Aggregates whose partials have no fixed size: they keep the values of a slice, or a sketch of them.
 
-    exact          the values that came and how often: count(DISTINCT), percentile, median, mode, collect_set
-    approximate    Theta for approx_count_distinct, KLL for percentile_approx, frequent items for approx_top_k
+    exact          the values that came and how often: count(DISTINCT), percentile, median, mode, collect_set;
+                   or what a measure adds up to for each: top_k_sum
+    approximate    Theta for approx_count_distinct, KLL for percentile_approx and histogram_numeric, frequent items for
+                   approx_top_k
 
 A sketch is as large as Spark's own promise asks for: `approx_count_distinct(x, rsd)` has a relative standard deviation
 of at most rsd, and a rank of `percentile_approx(x, p, accuracy)` is off by more than 1 / accuracy of the rows in less
-than 1 of 100.
+than 1 of 100. How many rows lie below a place between two bins of `histogram_numeric(x, bins)` is off by more than a
+tenth of a mean bin in less than 1 of 100.
 """
 
 from __future__ import annotations
@@ -28,8 +31,19 @@ NUMBERS_FROM: dict[str, int] = {
     "percentile_approx": 1,
     "approx_count_distinct": 1,
     "approx_top_k": 1,
+    "histogram_numeric": 1,
+    "top_k_sum": 2,
 }
 """Where the arguments begin that must be numbers, written out."""
+
+SUMMED = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string"})
+"""Types of what `top_k_sum` adds up: texts are read as numbers, as `sum` reads them."""
+
+WIDEST_DECIMAL = 18
+"""Digits that always fit into 64 bits."""
+
+FINER_THAN_BINS = 10
+"""How many ranks of a histogram's sketch can be told apart within a bin of mean height."""
 
 LARGEST_KLL, SMALLEST_KLL = 65_535, 8
 SMALLEST_THETA, LARGEST_THETA = 4, 26
@@ -83,16 +97,45 @@ def _approx_distinct(call: Call, types: Types) -> tuple[Component, ...]:
     return (Component("theta", (hashed,), theta_size(_number(call, 1, DEVIATION))),)
 
 
-def _approx_percentile(call: Call, types: Types) -> tuple[Component, ...]:
+def _ranked(call: Call, types: Types, accuracy: float) -> tuple[Component, ...]:
     kind, value = sketched(call, types)
     if kind == "string":  # nothing that a sketch could hold: all values are kept
         return _frequencies(call, types)
-    return (Component(f"kll_{kind}", (value,), kll_size(_number(call, 2, ACCURACY))),)
+    return (Component(f"kll_{kind}", (value,), kll_size(accuracy)),)
+
+
+def _approx_percentile(call: Call, types: Types) -> tuple[Component, ...]:
+    return _ranked(call, types, _number(call, 2, ACCURACY))
+
+
+def _histogram(call: Call, types: Types) -> tuple[Component, ...]:
+    return _ranked(call, types, FINER_THAN_BINS * _number(call, 1, 1))
 
 
 def _top_k(call: Call, types: Types) -> tuple[Component, ...]:
     kind, value = sketched(call, types)
     return (Component(f"heavy_{kind}", (value,), int(_number(call, 2, TRACKED))),)
+
+
+def _top_sums(call: Call, types: Types) -> tuple[Component, ...]:
+    """Pairs of an item and what a row adds to its sum, where neither is NULL."""
+    item, measure = call.arguments[:2]
+    kind = types.get(measure, "double")
+    if kind in ("tinyint", "smallint", "int", "bigint"):
+        added = f"CAST(({measure}) AS BIGINT)"
+    elif kind.startswith("decimal"):
+        added = f"CAST(({measure}) * 1{'0' * _digits(kind)[1]}BD AS BIGINT)"
+    else:
+        added = f"CAST(({measure}) AS DOUBLE)"
+    counts = f"({item}) IS NOT NULL AND ({measure}) IS NOT NULL"
+    pair = f"(CASE WHEN {counts} THEN named_struct('item', {item}, 'added', {added}) END)"
+    return (Component("sums", (guarded(call, pair),)),)
+
+
+def _digits(kind: str) -> tuple[int, int]:
+    """Of a decimal: how many in all, and after the point."""
+    precision, scale = re.findall(r"\d+", kind)
+    return int(precision), int(scale)
 
 
 def sketched(call: Call, types: Types) -> tuple[str, str]:
@@ -144,10 +187,16 @@ def unserved(call: Call, types: Types) -> str | None:
     if call.function not in HOLISTIC:
         return None
     kind = types.get(call.arguments[0], "")
-    ordered = call.function in ("percentile", "median", "percentile_approx")
+    ordered = call.function in ("percentile", "median", "percentile_approx", "histogram_numeric")
     unordered = ("array", "map", "struct", "variant", "string collate", "interval year", "interval month")
     if kind.startswith(unordered) or (ordered and kind.startswith("interval")):
         return f"weft does not keep values of type {kind} for {call.function}"
+    if call.function == "top_k_sum":
+        measure = types.get(call.arguments[1], "double")
+        if measure.split("(")[0] not in SUMMED:
+            return f"top_k_sum adds up numbers, not {measure}"
+        if measure.startswith("decimal") and _digits(measure)[0] > WIDEST_DECIMAL:
+            return f"weft adds up decimals of {WIDEST_DECIMAL} digits at most for top_k_sum, not {measure}"
     if call.function == "approx_top_k" and kind == "binary":
         return "weft does not keep values of type binary for approx_top_k"
     return None
@@ -162,7 +211,9 @@ HOLISTIC: dict[str, Aggregate] = {
     "approx_count_distinct": Aggregate(_approx_distinct, "different", (1, 2)),
     "percentile_approx": Aggregate(_approx_percentile, "percentile_approx", (2, 3), _fractions),
     "approx_top_k": Aggregate(_top_k, "top_k", (1, 3), lambda call: (_number(call, 1, TOP),)),
+    "histogram_numeric": Aggregate(_histogram, "bins", (2, 2), lambda call: (_number(call, 1, 1),)),
+    "top_k_sum": Aggregate(_top_sums, "top_sums", (2, 3), lambda call: (_number(call, 2, TOP),)),
 }
-"""`count_distinct` is what `count(DISTINCT x)` is called."""
+"""`count_distinct` is what `count(DISTINCT x)` is called; `top_k_sum` is weft's own, Spark has none."""
 
 AGGREGATES.update(HOLISTIC)

@@ -62,7 +62,7 @@ class HolisticSettings:
 
 def run(settings: HolisticSettings, say: Say) -> Report:
     from weft.bench.data import make_events
-    from weft.spark import local_session
+    from weft.spark import local_session, weave
 
     spark = local_session()
     folder = Path(tempfile.mkdtemp(prefix="weft-bench-"))
@@ -77,6 +77,8 @@ def run(settings: HolisticSettings, say: Say) -> Report:
             queries = make_queries(form, settings.queries, settings.seed)
             say(f"comparing {form} answers on {settings.checked:,} rows")
             checked = _same_answers(small, queries, say) and checked
+            # What a first run compiles is no part of what a run takes: neither weft's kernels nor the JVM's code.
+            weave(small, [q.sql for q in queries], rate=RATE).run_bounded("noop")
             rows.append(_weft(events.table(spark), queries, form, settings.rows, say))
             rows.append(_separate(events.table(spark), queries, form, settings, say))
     finally:

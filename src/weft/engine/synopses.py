@@ -15,13 +15,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.engine.ranges import NOTHING_CHOSEN, Extremes, Longs, Ranges, is_number, order_keys
-from weft.kernels import plain, sketches, synopses
+from weft.engine.ranges import NOTHING_CHOSEN, Extremes, Longs, Ranges, SumOverflow, is_number, order_keys
+from weft.kernels import plain, sketches, summaries, synopses
 
 Columns = tuple[pa.Array, ...]
+Numbers = npt.NDArray[Any]
+"""Weights: whole numbers, or floats where they are sums of floats."""
 
 HASHES = 2.0**63
 """A Theta sketch's hashes lie between 0 and this."""
+
+SUMS = 2.0**62
+"""Whole numbers whose sizes add up to less than this have sums that fit into 64 bits, whichever are added."""
 
 
 def absorb_synopsis(kind: str, columns: Columns) -> Columns:
@@ -29,6 +34,10 @@ def absorb_synopsis(kind: str, columns: Columns) -> Columns:
     if kind in ("frequencies", "distinct"):
         values, bounds = columns[0].flatten(), _bounds(columns[0])
         return _tidied(values, np.ones(len(values), np.int64), bounds[:-1], bounds[1:])
+    if kind == "sums":
+        items, measures = columns[0].flatten().flatten()
+        bounds = _bounds(columns[0])
+        return _tidied(items, _weights(measures), bounds[:-1], bounds[1:])
     data, bounds = _bytes(columns[0])
     if kind == "theta":
         starts = sketches.count_theta(data, bounds)
@@ -90,8 +99,8 @@ class Synopses(Ranges):
         return self.columns[0].flatten()
 
     @cached_property
-    def _weights(self) -> Longs:
-        return plain(self.columns[1].flatten().to_numpy(), np.int64)
+    def _weights(self) -> Numbers:
+        return _weights(self.columns[1].flatten())
 
     @cached_property
     def _bounds(self) -> Longs:
@@ -195,6 +204,32 @@ class Synopses(Ranges):
         pairs = pa.StructArray.from_arrays([items, pa.array(counted[chosen])], fields=list(type_.value_type))
         return _lists(np.concatenate([[0], np.cumsum(filled)]), pairs, type_)
 
+    def _top_sums(self, windows: Any, numbers: tuple[float, ...], type_: pa.DataType) -> pa.Array:
+        """Sums of floats are never subtracted; those of whole numbers and of decimals are."""
+        _refuse_wide(self._weights)
+        count, most = len(windows[-1]), min(int(numbers[0]), max(1, int(np.diff(windows[3]).max(initial=0))))
+        filled, places = np.empty(count, np.int64), np.empty((count, most), np.int64)
+        sums = np.empty((count, most), self._weights.dtype)
+        summaries.slide_sums(*windows, self._weights.dtype != np.float64, filled, places, sums)
+        chosen = np.arange(most) < filled[:, None]
+        item, total = type_.value_type
+        items = _typed(self._different_values.take(pa.array(places[chosen])), item.type)
+        pairs = pa.StructArray.from_arrays([items, _sums(sums[chosen], total.type)], fields=[item, total])
+        return _lists(np.concatenate([[0], np.cumsum(filled)]), pairs, type_)
+
+    def _bins(self, windows: Any, numbers: tuple[float, ...], type_: pa.DataType) -> pa.Array:
+        """Bins of values that stand side by side: the mean of each and how many they are."""
+        if not len(self._values):
+            return pa.nulls(len(windows[-1]), type_)
+        most = min(int(numbers[0]), int(np.diff(windows[3]).max(initial=0)))
+        filled, bins = np.empty(len(windows[-1]), np.int64), np.empty((2, len(windows[-1]), most))
+        summaries.slide_bins(*windows, self._different_floats, filled, bins[0], bins[1])
+        chosen = np.arange(most) < filled[:, None]
+        middle = _middles(bins[0][chosen], type_.value_type[0].type)
+        pairs = pa.StructArray.from_arrays([middle, pa.array(bins[1][chosen])], fields=list(type_.value_type))
+        offsets = pa.array(np.concatenate([[0], np.cumsum(filled)]).astype(np.int32))
+        return pa.ListArray.from_arrays(offsets, pairs, mask=pa.array(filled == 0)).cast(type_)
+
     def _members(self, windows: Any, numbers: tuple[float, ...], type_: pa.DataType) -> pa.Array:
         sizes = self._different(windows, numbers, pa.int64()).to_numpy()
         starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -212,7 +247,12 @@ def _keys(values: pa.Array) -> Longs:
     return keys
 
 
-def _tidied(values: pa.Array, weights: Longs, begins: Longs, ends: Longs) -> Columns:
+def _weights(column: pa.Array) -> Numbers:
+    return plain(column.to_numpy(zero_copy_only=False), np.float64 if pa.types.is_floating(column.type) else np.int64)
+
+
+def _tidied(values: pa.Array, weights: Numbers, begins: Longs, ends: Longs) -> Columns:
+    _refuse_wide(weights)
     places, sums, bounds = synopses.tidy(_keys(values), weights, plain(begins, np.int64), plain(ends, np.int64))
     offsets = pa.array(bounds.astype(np.int32))
     kept = values if len(places) == len(values) and (np.diff(places) == 1).all() else values.take(pa.array(places))
@@ -247,6 +287,27 @@ def _listed(found: pa.Array, null: npt.NDArray[np.bool_], each: int, type_: pa.D
 
 def _lists(bounds: Longs, values: pa.Array, type_: pa.DataType) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), values).cast(type_)
+
+
+def _refuse_wide(weights: Numbers) -> None:
+    """Whole numbers that may not fit into 64 bits when they are added up: none of them is added up wrongly."""
+    if weights.dtype == np.int64 and np.abs(weights.astype(np.float64)).sum() >= SUMS:
+        raise SumOverflow("sums of top_k_sum may leave 64 bits; sum a DOUBLE: top_k_sum(item, CAST(x AS DOUBLE), k)")
+
+
+def _sums(sums: Numbers, type_: pa.DataType) -> pa.Array:
+    """Sums as the query's type; those of decimals are whole numbers of their last digit."""
+    if not pa.types.is_decimal(type_):
+        return pa.array(sums).cast(type_)
+    wide = np.stack([sums, sums >> 63], axis=1)  # 128 bits, the sign in all of the upper ones
+    return pa.Array.from_buffers(type_, len(sums), [None, pa.py_buffer(np.ascontiguousarray(wide))])
+
+
+def _middles(middles: npt.NDArray[np.float64], type_: pa.DataType) -> pa.Array:
+    """Means as the type that Spark gives them: those of whole numbers, dates and instants without what is left over."""
+    if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return pa.array(middles).cast(type_)
+    return _typed(pa.array(np.trunc(middles).astype(np.int64)), type_)
 
 
 def _typed(values: pa.Array, type_: pa.DataType) -> pa.Array:

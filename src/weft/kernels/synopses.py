@@ -52,7 +52,7 @@ def tidy(keys: Longs, weights: Longs, begins: Longs, ends: Longs) -> tuple[Longs
     cost      O(n log n) in the points of a run, O(n) where they ascend
     space     one copy of the points
     """
-    places, sums = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    places, sums = np.empty(len(keys), np.int64), np.empty(len(keys), weights.dtype)
     bounds, order = np.zeros(len(begins) + 1, np.int64), np.empty(len(keys), np.int64)
     found = 0
     for run in range(len(begins)):
@@ -93,7 +93,7 @@ def rank(keys: Longs, bounds: Longs, groups: Longs) -> tuple[NDArray[np.int32], 
 
 
 @njit(cache=True, nogil=True)
-def _shift(
+def shift(
     held: Longs, lo: int, hi: int, ranks: NDArray[np.int32], weights: Longs, bounds: Longs, counts: Longs, blocks: Longs
 ) -> None:
     """Make `counts` those of the partials `lo:hi`, from those of `held[BEGIN]:held[END]`; neither end ever falls."""
@@ -129,7 +129,7 @@ def _find(number: int, counts: Longs, blocks: Longs) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _room(firsts: Longs) -> tuple[Longs, Longs, Longs]:
+def room(firsts: Longs) -> tuple[Longs, Longs, Longs]:
     most = 1
     for g in range(len(firsts) - 1):
         most = max(most, firsts[g + 1] - firsts[g])
@@ -159,9 +159,9 @@ def slide_quantiles(
     requires  lo and hi never fall, over all groups; windows lie within their group
     cost      O(1) a point that comes or leaves, O(ranks / 64) a fraction
     """
-    counts, blocks, held = _room(firsts)
+    counts, blocks, held = room(firsts)
     for w in range(len(lo)):
-        _shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
+        shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
         total = totals[w] = held[TOTAL]
         if total == 0:
             continue
@@ -194,9 +194,9 @@ def slide_different(
     `ordered` are the different keys of each group. Requires as `slide_quantiles`; O(1) a point, O(ranks) where a limit
     cuts.
     """
-    counts, blocks, held = _room(firsts)
+    counts, blocks, held = room(firsts)
     for w in range(len(lo)):
-        _shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
+        shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
         out[w] = held[DIFFERENT]
         if len(limits) == 0:
             continue
@@ -224,10 +224,10 @@ def slide_common(
 
     Of values that are as common the lesser stands first. Requires as `slide_quantiles`; O(ranks) a window.
     """
-    counts, blocks, held = _room(firsts)
+    counts, blocks, held = room(firsts)
     most = places.shape[1]
     for w in range(len(lo)):
-        _shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
+        shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
         first, last = firsts[groups[w]], firsts[groups[w] + 1]
         n = 0
         for block in range((last - first - 1) // BLOCK + 1):
@@ -261,9 +261,9 @@ def slide_members(
 
     Requires as `slide_quantiles`; O(ranks) a window.
     """
-    counts, blocks, held = _room(firsts)
+    counts, blocks, held = room(firsts)
     for w in range(len(lo)):
-        _shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
+        shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
         first, last = firsts[groups[w]], firsts[groups[w] + 1]
         at = starts[w]
         for r in range(last - first):

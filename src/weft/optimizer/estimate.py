@@ -7,9 +7,14 @@ from math import inf
 
 from weft.model import WeftError
 from weft.optimizer.weights import Weights
+from weft.plan.synopses import Synopsis, synopses
 from weft.plan.values import Plan
 
 MICROS = 1_000_000
+
+SENT, KEPT, MOVED = 0.5, 0.3, 10.0
+"""What a value of a synopsis takes on its way, kept through a batch, and moved into or out of a window: against a
+partial of fixed size, such a one kept, and combining two of them. Measured by hand, see decision 19."""
 
 
 class BadStream(WeftError):
@@ -26,6 +31,8 @@ class Estimate:
     kept: float
     operations: float
     answers: float
+    values: float = 0.0
+    """Those that percentiles, distinct counts and the like keep: sent, kept, moved in and out of windows."""
 
     @property
     def seconds(self) -> float:
@@ -82,4 +89,18 @@ def estimate(plan: Plan, weights: Weights, stream: Stream | None = None) -> Esti
         kept=kept * weights.kept * stream.width / batch,
         operations=(folded + final) * weights.operation,
         answers=answers * weights.answer,
+        values=_values(list(synopses(plan)), passing, weights, stream),
+    )
+
+
+def _values(found: list[Synopsis], passing: float, weights: Weights, stream: Stream) -> float:
+    """A value is sent once a feed, kept once a tree, and moved for every query."""
+    groups = stream.groups
+    sent = {(each.feed, each.component): each.values(passing, groups) for each in found}
+    kept = sum(each.values(passing, groups) * each.length / MICROS for each in found)
+    moves = sum(each.moves(passing, groups) for each in found)
+    return (
+        sum(sent.values()) * SENT * weights.partial
+        + kept * KEPT * weights.kept / stream.batch_seconds
+        + moves * MOVED * weights.operation
     )

@@ -106,11 +106,8 @@ def simulate(
 ) -> Load:
     """`stream.groups` is found from the keys: how many have a row in a slice."""
     random = np.random.default_rng(seed)
-    present = keys.present(_rows_a_slice(plan, stream))
-    stream = Stream(max(1.0, float(present.sum())), stream.selectivity, stream.width, stream.batch_seconds)
-    took = estimate(plan, weights, stream)
-    places = random.integers(0, cluster.nodes * cluster.buckets, keys.number)
-    shares = np.bincount(places, weights=present, minlength=cluster.nodes * cluster.buckets) / present.sum()
+    present, stream, took = _estimated(plan, weights, keys, stream)
+    shares = _hashed(present, cluster, random)
     homes = np.arange(len(shares)) % cluster.nodes
     native = took.rows / cluster.nodes
     hashed, placed = (
@@ -143,10 +140,13 @@ def least_nodes(
     A cluster of twice the nodes has buckets of half the groups, but a group has one bucket.
     """
 
+    # What there is to do does not hang on who does it.
+    present, _, took = _estimated(plan, weights, keys, stream)
+
     def fits(nodes: int) -> bool:
-        sized = Cluster(nodes, cluster.buckets, 0.0, cluster.slowness)
-        load = simulate(plan, weights, sized, keys, stream, batches=1)
-        return load.estimate.batches + load.busiest <= busy
+        shares = _hashed(present, Cluster(nodes, cluster.buckets), np.random.default_rng(1))
+        largest = _by_node(shares, np.arange(len(shares)) % nodes, nodes).max()
+        return bool(took.batches + took.rows / nodes + largest * _final(took) <= busy)
 
     above = 1
     while not fits(above):
@@ -160,6 +160,21 @@ def least_nodes(
     return above
 
 
+def _estimated(plan: Plan, weights: Weights, keys: Keys, stream: Stream) -> tuple[Floats, Stream, Estimate]:
+    """The odds that each group has a row in a slice, the stream with as many groups, and what that takes."""
+    present = keys.present(_rows_a_slice(plan, stream))
+    stream = Stream(max(1.0, float(present.sum())), stream.selectivity, stream.width, stream.batch_seconds)
+    return present, stream, estimate(plan, weights, stream)
+
+
+def _hashed(present: Floats, cluster: Cluster, random: np.random.Generator) -> Floats:
+    """The share of each bucket, groups as their hashes fall."""
+    buckets = cluster.nodes * cluster.buckets
+    places = random.integers(0, buckets, len(present))
+    found: Floats = np.bincount(places, weights=present, minlength=buckets).astype(np.float64) / present.sum()
+    return found
+
+
 def _rows_a_slice(plan: Plan, stream: Stream) -> float:
     rates = [float(feed.edge_rate) for feed in plan.feeds]
     return float(plan.rate) * stream.selectivity * len(rates) / sum(rates) if sum(rates) else 0.0
@@ -171,7 +186,7 @@ def _by_node(shares: Floats, homes: Longs, nodes: int) -> Floats:
 
 def _final(took: Estimate) -> float:
     """What a bucket does, all buckets together."""
-    return took.partials + took.kept + took.operations + took.answers
+    return took.partials + took.kept + took.operations + took.answers + took.values
 
 
 def _lost(

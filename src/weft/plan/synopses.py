@@ -1,14 +1,16 @@
 """What a plan keeps of values: how much at most, and the sketch that would do with less.
 
 A value that a window covers is kept once a tree, whatever the number of queries and of windows that overlap, and for
-each query it is added once to a window that slides and taken away once. What it costs a query does not hang on who
-shares its tree: it is told, and changes no choice between plans.
+each query it is added once to a window that slides and taken away once. Exact aggregates keep the values of all rows,
+whoever shares a tree; they are sent once a feed. A sketch is made for each slice and group and stays as it is when
+slices are put together, so finer slices hold more samples: see `optimizer.estimate` for what that weighs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from weft.aggregates import HOLISTIC, Component, components
 from weft.model import Call
@@ -19,87 +21,116 @@ from weft.plan.values import Plan
 POINT = 16
 """Bytes of a value and how often it came; a text has its own length more."""
 
-INSTEAD = {
-    "count_distinct": "approx_count_distinct({0})",
-    "percentile": "percentile_approx({0}, {1})",
-    "median": "percentile_approx({0}, 0.5)",
-    "mode": "approx_top_k({0}, 1)",
-}
-"""The approximate form of an exact aggregate."""
+ACCURACIES = ("10000", "1000", "100")
+"""Of percentiles that take the place of exact ones: the finest that fits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Synopsis:
     """The values of one component that a tree keeps."""
 
+    feed: int
     tree: int
     calls: tuple[Call, ...]
     component: Component
     length: int
     """The longest window over it, in microseconds."""
-    bytes: float
-    """At most: if no value came twice, at the plan's rate."""
-    moves: float
-    """Values that come into windows and leave them, a second, for all queries."""
+    readers: int
+    """Aggregates of queries that read it."""
+    slices: float
+    """Slices a second of the feed, each with a partial for every group."""
+    groups: float
+    """At most, as far as the plan knows: 1 without keys."""
 
     @property
-    def limit(self) -> int | None:
-        """Bytes that a sketch has for a group and slice, at most; None: an exact one has no limit."""
+    def points(self) -> int | None:
+        """Values that a sketch holds for a group and slice, at most; None: an exact one has no limit."""
         setting, kind = self.component.setting, self.component.kind
         if kind == "theta":
-            return POINT * 15 * (1 << setting) // 8
+            return 15 * (1 << setting) // 8
         if kind.startswith("kll_"):
-            return POINT * 3 * setting
-        return POINT * setting * 2 if kind.startswith("heavy_") else None
+            return 3 * setting
+        return setting * 2 if kind.startswith("heavy_") else None
+
+    def values(self, rate: float, groups: float | None = None) -> float:
+        """That come in a second: one a row, if none came twice, or as many as the sketches of all groups hold."""
+        groups = self.groups if groups is None else min(groups, self.groups)
+        return rate if self.points is None else min(rate, self.points * self.slices * groups)
+
+    def bytes(self, rate: float, groups: float | None = None) -> float:
+        """At most, for the longest window."""
+        return POINT * self.values(rate, groups) * self.length / 1_000_000
+
+    def moves(self, rate: float, groups: float | None = None) -> float:
+        """Values that come into windows and leave them, a second, for all queries."""
+        return 2 * self.values(rate, groups) * self.readers
 
 
 def synopses(plan: Plan) -> Iterator[Synopsis]:
-    for number, tree in enumerate(plan.trees):
-        queries = [plan.workload.by_name[name] for name in tree.queries]
+    """In the order of trees."""
+    feeds = sorted((tree, number) for number, feed in enumerate(plan.feeds) for tree in feed.trees)
+    for tree, number in feeds:
         found: dict[Component, list[tuple[Call, int]]] = {}
-        for query in queries:
+        for query in (plan.workload.by_name[name] for name in plan.trees[tree].queries):
             for call in query.calls:
                 if call.function in HOLISTIC:
                     (component,) = components([call], {})
                     found.setdefault(component, []).append((call, query.window.length))
+        feed = plan.feeds[number]
         for component, users in found.items():
-            longest = max(length for _, length in users)
-            values = float(plan.rate) * longest / 1_000_000
-            calls = tuple(dict.fromkeys(call for call, _ in users))
-            yield Synopsis(number, calls, component, longest, POINT * values, 2 * float(plan.rate) * len(users))
+            calls, longest = tuple(dict.fromkeys(call for call, _ in users)), max(length for _, length in users)
+            groups = inf if feed.keys else 1.0
+            yield Synopsis(number, tree, calls, component, longest, len(users), float(feed.edge_rate), groups)
 
 
 def explain_synopses(plan: Plan) -> list[str]:
     """A line for each."""
-    lines = []
+    lines, rate = [], float(plan.rate)
     for each in synopses(plan):
-        bound = "" if each.limit is None else f", and {size(each.limit)} a group and slice"
+        bound = "" if each.points is None else f", and {size(POINT * each.points)} a group and slice"
         lines.append(
-            f"  values of {written(each.calls[0])}  tree {each.tree + 1}  at most {size(each.bytes)} "
-            f"for {duration(each.length)}{bound}   {each.moves:,.0f} moves/s"
+            f"  values of {written(each.calls[0])}  tree {each.tree + 1}  at most {size(each.bytes(rate))} "
+            f"for {duration(each.length)}{bound}   {each.moves(rate):,.0f} moves/s"
         )
     return lines
 
 
 def warn_of_synopses(plan: Plan, limit: int | None) -> list[str]:
     """Where together they may pass the limit: by how much, and what would fit."""
-    found = list(synopses(plan))
-    most = sum(each.bytes for each in found)
+    found, rate = list(synopses(plan)), float(plan.rate)
+    most = sum(each.bytes(rate) for each in found)
     if limit is None or most <= limit:
         return []
     lines = [f"  warning  values may take {size(most)}, above the limit of {size(limit)}; the job would stop there"]
-    forms = dict.fromkeys(filter(None, (instead(call) for each in found for call in each.calls)))
+    forms = dict.fromkeys(filter(None, (_smaller(each, call, rate, limit) for each in found for call in each.calls)))
     return [*lines, f"    sketches have a fixed size: use {', '.join(forms)}"] if forms else lines
 
 
-def instead(call: Call) -> str | None:
-    """What asks for nearly the same and fits.
+def _smaller(synopsis: Synopsis, call: Call, rate: float, limit: int) -> str | None:
+    """The finest sketch that fits, or else the smallest, with what it takes; None: there is none that takes less."""
+    for form in (forms := instead(call)):
+        (component,) = components([form], {})
+        takes = replace(synopsis, component=component).bytes(rate, groups=1)
+        if takes <= limit or form is forms[-1]:
+            return f"{written(form)} ({size(takes)} a group at most)" if takes < synopsis.bytes(rate) else None
+    return None
 
-    >>> instead(Call("percentile", ("price", "0.9"))), instead(Call("count_distinct", ("user",)))
-    ('percentile_approx(price, 0.9)', 'approx_count_distinct(user)')
+
+def instead(call: Call) -> tuple[Call, ...]:
+    """What asks for nearly the same and keeps a sketch, the finest first.
+
+    >>> [form.arguments for form in instead(Call("median", ("price",)))]
+    [('price', '0.5', '10000'), ('price', '0.5', '1000'), ('price', '0.5', '100')]
     """
-    form = INSTEAD.get(call.function)
-    return None if form is None else form.format(*call.arguments)
+    value, *more = call.arguments
+    if call.function == "count_distinct":
+        return (Call("approx_count_distinct", (value,), call.condition),)
+    if call.function == "mode" and call.condition is None:  # approx_top_k takes no FILTER
+        return (Call("approx_top_k", (value, "1")),)
+    if call.function in ("percentile", "median"):
+        share = more[0] if more else "0.5"
+        return tuple(Call("percentile_approx", (value, share, a), call.condition) for a in ACCURACIES)
+    return ()
 
 
 def size(count: float) -> str:

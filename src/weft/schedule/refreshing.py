@@ -36,10 +36,11 @@ class Asked:
     """Windows begin and end at multiples of it."""
     since: int | None = None
     """Windows that begin before it are not the query's; None: all are."""
+    priority: int = 0
 
     @property
     def periodic(self) -> Periodic:
-        return Periodic(self.name, self.reads, self.window.length, self.window.slide, self.asks)
+        return Periodic(self.name, self.reads, self.window.length, self.window.slide, self.asks, self.priority)
 
     def lateness(self, answered: int, watermark: int) -> int:
         """How long ago the next answer was due."""
@@ -130,7 +131,8 @@ def choose(
 
     runs, budget = run_within(queue, until, Budget(left), price, early=False)
     fresh = [name for name in refresh if name not in before.answered]
-    given = {name: found.count for name, found in refresh.items()}
+    # Where nothing comes after, the windows that are left have no number: one stands for them.
+    given = {name: 1 if unlimited else found.count for name, found in refresh.items()}
     return Chosen(
         refresh,
         replace(
