@@ -23,6 +23,7 @@ from weft.engine import (
     advance,
     to_table,
 )
+from weft.engine.at_once import alone
 from weft.engine.project import Typed
 from weft.kernels import OPERATORS, TECHNIQUES, accepts
 from weft.model import Edges, Window
@@ -201,3 +202,21 @@ def test_groups_that_are_gone_are_forgotten() -> None:
         rows_ = [(batch * 100, f"{batch}-{i}", 1.0) for i in range(1500)]
         state = advance(state, partials(rows_, plan), batch * 100 + 1, plan).state
     assert len(state.groups[0]) < 6 * 1500 / 2
+
+
+@pytest.mark.parametrize(
+    ("window", "at_once"), [(Window(10, 10, 3), True), (Window(20, 10), False), (Window(10, 10), True)]
+)
+def test_a_table_that_is_whole_is_answered_as_a_stream_that_ended(window: Window, at_once: bool) -> None:
+    entries: list[Entry] = [
+        (slot * 10 + 4, key, None if slot == 2 else slot * 1.5) for slot in range(5) for key in ("a", None, "b")
+    ]
+    plan = layout([window])
+    assert alone(plan.feeds[0], plan) == at_once
+    given_rows = partials(entries, plan)
+    shared, whole = (advance(State(), given_rows, FOREVER, plan, whole=flag) for flag in (False, True))
+    assert whole.matched == shared.matched == {"sum0": 15, "max0": 15}
+    assert not any(len(kept) for kept in whole.state.trees.values())
+    for name in ("sum0", "max0"):
+        assert rows(whole.answers[name]) == rows(shared.answers[name])
+        assert whole.answers[name].column_names == shared.answers[name].column_names

@@ -23,6 +23,7 @@ from test_advance import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, query
 
 from soak import SOAK
 from weft.engine import FOREVER, FeedLayout, Layout, State, TreeLayout, advance, to_table
+from weft.engine.succession import keep_on
 from weft.model import ACQ, Window, Workload
 from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve
@@ -144,6 +145,7 @@ class Job:
         self.history: list[Entry] = []
         self.record: Record | None = None
         self.state = State()
+        self.kept: dict[int, pa.Table] = {}  # of trees that are gone, too: a file goes when it has nothing else
         self.live = begin(weaver, self.given, folder)
         self.live.take_up(0, None)
 
@@ -165,13 +167,18 @@ class Job:
         if len(names) > 1:
             name = names[number % len(names)]
             self.live.drop([name])
-            self.present.pop(name).last = self.mark
+            self._end(name)
 
     def replace(self, number: int, window: Window) -> None:
         name = list(self.present)[number % len(self.present)]
         self.live.replace(acq(name, window))
-        self.present.pop(name).last = self.mark
+        self._end(name)
         self._register(name, window)
+
+    def _end(self, name: str) -> None:
+        gone = self.present.pop(name)
+        gone.last = min(gone.last, self.mark)  # its life may have ended before
+        gone.seen = gone.seen and not gone.fresh  # a plan may have had it, and no batch
 
     def _register(self, name: str, window: Window) -> None:
         self.present[name] = Registered(name, window)
@@ -197,9 +204,11 @@ class Job:
         step = advance(self.state, partials(batch, layout), mark, layout)
         self._take(step.answers)
         self.state = step.state
+        self.kept |= {n: to_table(p, step.state.groups[0]) for n, p in step.state.trees.items() if len(p)}
         parts = {str(n): (0, 0, int(p.slices.max())) for n, p in step.state.trees.items() if len(p)}
         segments = {"0": (Segment("", self.batch, self.batch, 0, parts, 0),)}
-        self.record = Record(self.batch, None if latest is None else mark, latest, segments)
+        kept = {} if latest is None else keep_on({} if self.record is None else self.record.kept, layout, mark)
+        self.record = Record(self.batch, None if latest is None else mark, latest, segments, kept=kept)
 
     def _take_up(self) -> Layout:
         layout = self.live.take_up(self.batch, self.record).layout
@@ -220,11 +229,10 @@ class Job:
             self.present[name].found.update(new)
 
     def restart(self) -> None:
-        """Only what was written down is left; what nobody took up yet was not."""
+        """Only what was written down is left."""
         self.live.wait_for_plan()
         layout = self.live.binding.layout
-        tables = {n: to_table(p, self.state.groups[0]) for n, p in self.state.trees.items() if len(p)}
-        self.state = State(self.state.watermark).with_tables(layout, [tables])
+        self.state = State(self.state.watermark).with_tables(layout, [self.kept])
         self.live = begin(self.weaver, self.given, self.folder)
         self._take_up()
 
@@ -236,6 +244,7 @@ joins = st.tuples(st.just("join"), windows, st.sampled_from(["now", "state"]), s
 leaves = st.tuples(st.just("leave"), st.integers(0, 9))
 replacements = st.tuples(st.just("replace"), st.integers(0, 9), windows)
 rates = st.tuples(st.just("observe"), st.sampled_from([1e3, 1e8]))
+restarts = st.tuples(st.just("restart"))  # with what was asked for and no batch has taken up yet, too
 batches = st.tuples(st.just("run"), st.lists(entries, max_size=10), st.sampled_from(["", "kill", "restart", "plan"]))
 
 
@@ -246,7 +255,7 @@ PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
 @settings(derandomize=True, deadline=None, max_examples=200 * SOAK, phases=PHASES)
 @given(
     st.lists(windows, min_size=1, max_size=3),
-    st.lists(joins | leaves | replacements | rates | batches | batches, min_size=1, max_size=14),
+    st.lists(joins | leaves | replacements | rates | restarts | batches | batches, min_size=1, max_size=14),
     st.integers(0, 20),
     st.sampled_from(["weave_share", "tri_weave", "no_share"]),
     st.sampled_from([1e3, 1e6, 1e8]),
@@ -513,8 +522,10 @@ def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_p
     live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
     live.take_up(0, None)
     for name in ("q1", "q0"):
-        live._held[name] = Held(9, None)
-        live._replay_failed(name, OSError("gone"))
+        live._held[name] = Held(9, None, "new")
+        live._replay_failed(name, Held(9, None, "old"), OSError("of one that was dropped before"))
+        assert name in live.plan.workload.by_name
+        live._replay_failed(name, live._held[name], OSError("gone"))
         assert (name in live.plan.workload.by_name) == (name == "q0")
     with pytest.raises(CannotChange, match="q0 cannot be answered: its past could not be read, OSError: gone"):
         live.take_up(1, Record(0, 5, 5))

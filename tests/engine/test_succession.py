@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_advance import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, partials, query, rows, windows
 
 from weft.engine import FOREVER, FeedLayout, Grouping, Layout, QueryLayout, State, TreeLayout, advance, to_table
-from weft.engine.succession import Reader, Standing, follow, reach_back
+from weft.engine.succession import Reader, Standing, follow, keep_on, reach_back
 from weft.model import Edges, Window
 
 BEGIN = -1000
@@ -135,8 +135,11 @@ def test_a_query_sees_of_the_past_what_the_slices_allow() -> None:
     layout = woven([[query(n, w, COMPONENTS[1], DOUBLE) for n, w in zip("ab", WINDOWS, strict=True)]])
     assert layout.horizons(40) == {0: 33}
 
+    kept: dict[int, int] = {}
+
     def seen(length: int, slide: int, offset: int = 0, grouping: Grouping = BY_KEY) -> Reader | None:
-        return reach_back(query("c", Window(length, slide, offset), COMPONENTS[2], DOUBLE), grouping, layout, 40)
+        found = query("c", Window(length, slide, offset), COMPONENTS[2], DOUBLE)
+        return reach_back(found, grouping, layout, 40, keep_on(kept, layout, 40))
 
     assert seen(15, 15) == Reader(45, (0,))
     assert seen(12, 6, 3) == Reader(33, (0,))
@@ -144,6 +147,8 @@ def test_a_query_sees_of_the_past_what_the_slices_allow() -> None:
     assert seen(12, 6, 3, Grouping(1, ())) is None, "groups by other keys"
     layout = replace(layout, retain=100)
     assert seen(15, 15) == Reader(-60, (0,))
+    kept[0] = 10
+    assert seen(15, 15) == Reader(15, (0,)), "what earlier batches dropped is not kept longer now"
 
 
 def test_a_pool_whose_rows_lie_behind_every_open_window_is_forgotten() -> None:

@@ -100,6 +100,33 @@ def test_a_restart_keeps_who_joined_and_leaves_out_who_left(stream: Stream) -> N
         assert_same_rows(found, expected(stream, text_of(name), **limits), key=KEYS[name], text=name)
 
 
+def test_changes_that_no_batch_has_taken_up_are_there_after_a_restart(stream: Stream) -> None:
+    stream.write(3)
+    run = stream.start(FIRST)
+    settle(run)
+    run.add(LATER, for_="8 hours")
+    run.add(FROM_STATE, since="state")
+    run.drop("overall")
+    run.drop("later")
+    run.add(LATER)
+    run.stop()
+    cut = latest(stream, 3)
+    again = stream.start(FIRST)
+    assert again.queries() == ["by_key", "reaching", "later"]
+    assert again.changes()[-1]["reason"] == "restarted, added reaching, later, dropped overall"
+    assert again.until("later") is None
+    stream.write(3)
+    settle(again)
+    since = again._live.since("reaching")
+    assert since is not None
+    assert since < cut - 14_000_000, "windows of rows that came before it joined"
+    assert not again.checkpoint.store.names("asked")
+    again.drain()
+    for name, limits in {"by_key": {}, "later": {"since": cut + 1}, "reaching": {"since": since}}.items():
+        found = stream.answers(name)
+        assert_same_rows(found, expected(stream, text_of(name), **limits), key=KEYS[name], text=name)
+
+
 def test_a_restart_with_other_queries_changes_the_plan(stream: Stream) -> None:
     stream.write(3)
     run = stream.start(FIRST)

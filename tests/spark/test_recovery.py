@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -22,12 +20,15 @@ import pytest
 from compare import assert_same_rows
 from soak import SOAK
 from weft.spark import RunFailed, weave
+from weft.spark.check import check_checkpoint
 from weft.spark.checkpoint import CheckpointMismatch
+from weft.spark.run import CHECKPOINT_VERSION
 from weft.spark.sink import OtherColumns
 from weft.spark.store import StoreError
 from weft.sql import parse
 
 sys.path.insert(0, str(Path(__file__).parent))
+from killing import live
 from resumable import QUERIES, SCHEMA
 
 pytestmark = pytest.mark.spark
@@ -65,31 +66,6 @@ def assert_answers(spark: Any, folder: Path) -> None:
         text = query.spark_sql.replace("last(v)", "max_by(v, ts)")
         found = spark.read.parquet(str(folder / "answers" / query.name)).toArrow()
         assert_same_rows(found, session.sql(text).toArrow(), key=KEYS[query.name], text=query.text)
-
-
-def live(folder: Path, batches: int | None, seconds: float) -> bool:
-    """Run until done, or kill the whole process group so many seconds after so many batches; whether it was done."""
-    process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / "resumable.py"), str(folder)],
-        stdout=subprocess.PIPE,
-        stderr=(folder / "errors.txt").open("w"),
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    try:
-        for told, _ in enumerate(process.stdout, 1):
-            if told == batches:
-                time.sleep(seconds)
-                break
-        else:
-            assert process.wait(60) == 0, (folder / "errors.txt").read_text()[-3000:]
-        return process.poll() is not None
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
 
 
 @pytest.mark.slow
@@ -229,6 +205,58 @@ def test_a_checkpoint_that_lost_a_folder_is_refused(spark: Any, tmp_path: Path, 
     pq.write_table(pq.read_table(tmp_path / "rows" / "0000.parquet"), tmp_path / "rows" / "9999.parquet")
     with pytest.raises(RunFailed, match=said):
         start(spark, tmp_path).wait()
+
+
+def test_notes_of_spark_that_a_power_cut_tore_are_made_anew(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=7, rows=30)
+    last = (tmp_path / "rows" / "0006.parquet").rename(tmp_path / "0006.parquet")
+    start(spark, tmp_path).wait()
+    notes = tmp_path / "state" / "spark"
+    for name in ("commits/3", "commits/4", "commits/5", "sources/0/6", "offsets/.6.crc"):  # a checksum alone, as well
+        (notes / name).write_bytes(b"")
+    last.rename(tmp_path / "rows" / last.name)
+    assert check_checkpoint(str(tmp_path / "state"), CHECKPOINT_VERSION).sound
+    run = start(spark, tmp_path)
+    run.wait()
+    assert [batch.batch for batch in run.batches()] == [6]
+    run.drain()
+    assert_answers(spark, tmp_path)
+
+
+def test_a_batch_that_spark_would_repeat_with_other_rows_is_refused(spark: Any, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows", files=3, rows=30)
+    start(spark, tmp_path).wait()
+    for name in ("commits/2", "offsets/2", "sources/0/2"):
+        (tmp_path / "state" / "spark" / name).unlink()
+    shutil.copy(tmp_path / "rows" / "0002.parquet", tmp_path / "rows" / "0003.parquet")
+    (tmp_path / "rows" / "0002.parquet").unlink()
+    with pytest.raises(RunFailed, match=r"spark/offsets/2 names other rows than batch 2 had .*bring it back"):
+        start(spark, tmp_path).wait()
+
+
+def test_what_a_batch_works_by_is_durable_before_it_works(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_rows(tmp_path / "rows", files=3, rows=30)
+    durable: list[str] = []
+    sync = os.fsync
+
+    def fsync(handle: int) -> None:
+        sync(handle)
+        durable.append(os.readlink(f"/proc/self/fd/{handle}"))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    state = tmp_path / "state"
+
+    def take(batch: int, answers: Any) -> None:
+        order = [durable.index(str(state / "spark" / name)) for name in (f"sources/0/{batch}", f"offsets/{batch}")]
+        assert order == sorted(order)
+        assert str(state / "spark" / "offsets") in durable[order[-1] :], "the name of the file, too"
+        assert str(state / "batches" / f"{batch:08d}.json") not in durable
+
+    start(spark, tmp_path, take).wait()
+    new = [str(tmp_path), str(state), str(state / "batches")]
+    assert [path for path in new if path not in durable] == [], "folders that were made"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.engine.answers import Meter, answer_tree
+from weft.engine.at_once import alone, answer_at_once
 from weft.engine.combining import absorb
 from weft.engine.groups import GroupIndex
 from weft.engine.layout import FOREVER, FeedLayout, Layout, TreeLayout
@@ -41,8 +42,12 @@ class Step:
     """Seconds that queries took which are answered at most so often: see `Meter`."""
 
 
-def advance(state: State, partials: pa.Table | None, until: int, layout: Layout, batch: int = 0) -> Step:
+def advance(
+    state: State, partials: pa.Table | None, until: int, layout: Layout, batch: int = 0, whole: bool = False
+) -> Step:
     """Add the partials, answer the windows that end by `until`, and forget what no later window covers.
+
+    `whole` says that these partials are all there ever is, one for each group, slice and signature.
 
     partials  (feed, slice, words..., keys..., components...), from Spark, in any order
     answers   a table a query, as Spark's schema of it says; with revisions marked by `batch` where there may be some
@@ -53,10 +58,18 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
     added: dict[int, Partials] = {}
     late: dict[str, int] = {}
     matched: dict[str, int] = {}
+    answers: dict[str, pa.Table] = {}
+    failed: dict[str, str] = {}
     before = None if state.watermark is None else layout.horizons(state.watermark)
     after = layout.horizons(until)
     for feed in layout.feeds:
         index = groups.setdefault(feed.grouping.number, GroupIndex(feed.grouping.keys))
+        if whole and partials is not None and alone(feed, layout):
+            given, counted, not_given = answer_at_once(partials, feed, layout)
+            answers |= given
+            failed |= not_given
+            matched |= counted
+            continue
         fresh = None if partials is None else _receive(partials, feed, index)
         if fresh is not None:
             for name, rows in matched_rows(fresh, feed).items():
@@ -75,8 +88,6 @@ def advance(state: State, partials: pa.Table | None, until: int, layout: Layout,
             older = kept.get(tree.number)
             kept[tree.number] = new if older is None else older.merge(new, len(index))
     synopses = sum(kept[t.number].synopsis_bytes(t.components) for t in layout.trees if t.number in kept)
-    answers: dict[str, pa.Table] = {}
-    failed: dict[str, str] = {}
     meter = Meter()
     for tree in layout.current:
         new = taken.get(tree.number, Partials.none())
@@ -149,7 +160,7 @@ def _late(fresh: Partials, tree: TreeLayout, watermark: int, answered: Mapping[s
             missed &= (slices >= end - w.length) & (slices < end)
         bit = tree.filters[query.filter]
         if bit is not None:
-            missed &= (fresh.words[bit[0]][early] >> bit[1]) & 1 == 1
+            missed &= bit.passed([word[early] for word in fresh.words])
         if missed.any():
             counts[query.name] = int(rows[missed].sum())
     return counts

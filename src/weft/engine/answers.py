@@ -271,26 +271,38 @@ def _asked(query: QueryLayout, after: int | None, until: int) -> tuple[int | Non
 
 def _passing(partials: Partials, filter_: str | None, tree: TreeLayout) -> Partials:
     bit = tree.filters[filter_]
-    return partials if bit is None else partials.where((partials.words[bit[0]] >> bit[1]) & 1 == 1)
+    return partials if bit is None else partials.where(bit.passed(partials.words))
 
 
 def _project(
     query: QueryLayout, view: View, due: Due, index: GroupIndex, layout: Layout, revision: int | None = None
 ) -> pa.Table:
-    """The query's columns over its due windows, as its SELECT and HAVING say; marked, where answers may be revised.
+    calls = [view.lowered(call, due) for call in query.calls]
+    return project(query, index.keys_of(due.groups), due.starts, calls, layout, revision)
+
+
+def project(
+    query: QueryLayout,
+    keys: list[pa.Array],
+    starts: Longs,
+    calls: list[pa.Array],
+    layout: Layout,
+    revision: int | None = None,
+) -> pa.Table:
+    """The query's columns over windows that begin at `starts`, as its SELECT and HAVING say; marked, where answers may
+    be revised.
 
     A revision comes also for a window that HAVING leaves out by now: it takes back what may have been answered.
     """
-    starts = pa.array(due.starts).view(layout.time_type)
-    ends = pa.array(due.starts + query.window.length).view(layout.time_type)
-    keys = index.keys_of(due.groups)
+    begins = pa.array(starts).view(layout.time_type)
+    ends = pa.array(starts + query.window.length).view(layout.time_type)
     columns = Columns(
-        calls=[view.lowered(call, due) for call in query.calls],
+        calls=calls,
         keys=keys,
-        window_start=starts,
+        window_start=begins,
         window_end=ends,
-        window=pa.StructArray.from_arrays([starts, ends], names=["start", "end"]),
-        rows=len(due.ks),
+        window=pa.StructArray.from_arrays([begins, ends], names=["start", "end"]),
+        rows=len(starts),
     )
 
     def output(node: Typed) -> pa.Array:
@@ -300,8 +312,8 @@ def _project(
     arrays = [output(node) for node in query.outputs]
     passes = None if query.having is None else evaluate(query.having, columns, ansi=layout.ansi).fill_null(False)
     if layout.lateness:
-        retracted = np.zeros(len(due.ks), bool) if revision is None or passes is None else pc.invert(passes)
-        arrays += [pa.array(np.full(len(due.ks), revision or 0)), pa.array(retracted)]
+        retracted = np.zeros(len(starts), bool) if revision is None or passes is None else pc.invert(passes)
+        arrays += [pa.array(np.full(len(starts), revision or 0)), pa.array(retracted)]
     fields = [field.with_type(array.type) for field, array in zip(query.schema, arrays, strict=True)]
     table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
     return table if passes is None or revision is not None else table.filter(passes)

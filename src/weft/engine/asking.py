@@ -34,10 +34,11 @@ def find_source(
     layout: Layout,
     watermark: int,
     groupings: Mapping[int, tuple[str, ...]],
+    kept: Mapping[int, int],
 ) -> Source | None:
     """The slices that reach furthest back of those that hold what the query needs; its groups may be unions of theirs.
 
-    `layout` is of what was written down, where slices never grow together.
+    `layout` is of what was written down, where slices never grow together; `kept` is what batches left of that.
     """
     trees = {tree.number: tree for tree in layout.trees}
     found = []
@@ -45,7 +46,7 @@ def find_source(
         grouping = trees[reader.pools[-1]].grouping
         if not set(keys) <= set(groupings[grouping.number]):
             continue
-        seen = take_over(query, grouping, layout, reader, watermark)
+        seen = take_over(query, grouping, layout, reader, watermark, kept)
         if seen is not None:
             found.append(Source(seen, tuple(groupings[grouping.number].index(key) for key in keys)))
     return min(found, key=lambda source: (source.reader.since, source.reader.pools), default=None)

@@ -5,9 +5,12 @@ A tree says of itself what its partials hold, so that they can be read when the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from weft.aggregates import Component, UserAggregate
@@ -17,8 +20,24 @@ from weft.model import Edges, Refresh, Window
 FOREVER = 2**62
 """A watermark that no event time reaches: what `drain` advances to."""
 
-FilterBit = tuple[int, int]
-"""Which word of the signature, and which bit of it."""
+
+class FilterBit(NamedTuple):
+    """Where a signature says whether a row passes a filter: a number in one of its words is from `least` to `most`.
+
+    Filters that ask where one column lies have one number, of the place between their limits; any other has a bit.
+    """
+
+    word: int
+    shift: int
+    mask: int = 1
+    least: int = 1
+    most: int = 1 << 62
+
+    def passed(self, words: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_]:
+        """For each of the signatures in these words."""
+        number = (words[self.word] >> self.shift) & self.mask
+        found: npt.NDArray[np.bool_] = (number >= self.least) & (number <= self.most)
+        return found
 
 
 MARKS = (pa.field("weft_revision", pa.int64(), False), pa.field("weft_retracted", pa.bool_(), False))
@@ -53,6 +72,8 @@ class QueryLayout:
     """Trees of former plans that still hold rows of its windows."""
     asked: Window | None = None
     """At most: the window as it was asked for; `window` has one at every interval. None: every window is answered."""
+    priority: int = 0
+    """At most: of queries that are due at the same time, the one with the greater priority comes first."""
 
     @property
     def components(self) -> tuple[Component, ...]:
@@ -93,6 +114,8 @@ class TreeLayout:
     """The edges where windows begin: all that slices behind the watermark are still cut at. None: at every edge."""
     since: int | None = None
     """Rows before it may lie in trees of former plans; None: it has seen all."""
+    home: int | None = None
+    """The bucket that it is in, all of it; None: each of its groups has one."""
 
     def reads(self, query: QueryLayout) -> tuple[str, ...]:
         """What has to be prepared of the tree before a query is answered, a name for each component."""
@@ -151,6 +174,18 @@ class Layout:
     def trees(self) -> tuple[TreeLayout, ...]:
         """All that the state may hold partials of."""
         return (*self.current, *self.older)
+
+    def at(self, bucket: int) -> Layout:
+        """What there is to do in a bucket: not the trees that have their home in others.
+
+        A tree of a former plan is wherever somebody reads it.
+        """
+        if all(tree.home is None for tree in self.current):
+            return self
+        feeds = [replace(f, trees=tuple(t for t in f.trees if t.home in (None, bucket))) for f in self.feeds]
+        read = {number for feed in feeds for tree in feed.trees for query in tree.queries for number in query.older}
+        older = tuple(tree for tree in self.older if tree.number in read)
+        return replace(self, feeds=tuple(feed for feed in feeds if feed.trees), older=older)
 
     def with_trees(self, change: Callable[[TreeLayout], TreeLayout]) -> Layout:
         return replace(self, feeds=tuple(replace(f, trees=tuple(map(change, f.trees))) for f in self.feeds))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from weft.engine.layout import FeedLayout
+from weft.engine.layout import FeedLayout, FilterBit
 from weft.engine.partials import Longs, Partials
 
 
@@ -20,13 +20,13 @@ def matched_rows(fresh: Partials, feed: FeedLayout) -> dict[str, int]:
     totals = np.zeros(len(places), np.int64)
     np.add.at(totals, codes, rows)
     words = [word[places] for word in fresh.words]
-    counts: dict[tuple[int, int] | None, int] = {None: int(totals.sum())}
+    counts: dict[FilterBit | None, int] = {None: int(totals.sum())}
     found: dict[str, int] = {}
     for tree in feed.trees:
         for query in tree.queries:
             bit = tree.filters[query.filter]
             if bit is not None and bit not in counts:
-                counts[bit] = int(totals[(words[bit[0]] >> bit[1]) & 1 == 1].sum())
+                counts[bit] = int(totals[bit.passed(words)].sum())
             found[query.name] = counts[bit]
     return found
 

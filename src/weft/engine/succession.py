@@ -38,6 +38,21 @@ class Standing:
         return cls(tuple(replace(t, queries=()) for t in layout.current), layout.older, readers)
 
 
+def take_up(before: Standing, bound: Layout) -> Layout:
+    """The layout that left this standing, of its queries as they are bound again: each where its rows came in.
+
+    Which feed a tree had is not known, so this says what is kept and who reads it, and takes no rows.
+    """
+    inside: dict[int, list[QueryLayout]] = {}
+    for query in bound.queries:
+        *older, number = before.readers[query.name].pools
+        read = replace(query, since=before.readers[query.name].since, older=tuple(older))
+        inside.setdefault(number, []).append(read)
+    trees = tuple(replace(tree, queries=tuple(inside.get(tree.number, ()))) for tree in before.current)
+    feeds = tuple(replace(feed, trees=() if number else trees) for number, feed in enumerate(bound.feeds))
+    return replace(bound, feeds=feeds, older=before.older)
+
+
 def follow(
     before: Standing,
     after: Layout,
@@ -46,13 +61,15 @@ def follow(
     watermark: int | None,
     newest: Mapping[int, int],
     arriving: Sequence[TreeLayout] = (),
+    given: int = 0,
 ) -> Layout:
     """`after` with trees numbered on from `before`, and every query reading on where it read.
 
     `joined` are the queries that are new with this plan, and what they see of the past. No row before `cut` has yet
     been given to a new tree; None: no row has come at all. `newest` is the last slice that each pool holds: those that
     the open windows have left behind are done. `arriving` are pools that no plan has had, for those who wait for them;
-    who is fresh in `after` has waited, and its pools fill with this batch.
+    who is fresh in `after` has waited, and its pools fill with this batch. Numbers below `given` were given before:
+    partials of a tree that is gone may still be kept, and another one must not take them for its own.
     """
     older = {t.number for t in before.older}
     pools = (*before.current, *before.older, *arriving)
@@ -66,7 +83,7 @@ def follow(
         return replace(reader, pools=tuple(p for p in reader.pools if p not in done))
 
     readers = {q.name: joined.get(q.name) or still_read(q) for q in after.queries}
-    numbers = _numbers(before, after, readers, 1 + max((t.number for t in pools), default=-1))
+    numbers = _numbers(before, after, readers, max(given, 1 + max((t.number for t in pools), default=-1)))
     going = {t.number: t.since for t in before.current}
 
     def successor(query: QueryLayout, number: int) -> QueryLayout:
@@ -95,27 +112,38 @@ def serves(tree: TreeLayout, query: QueryLayout, grouping: Grouping) -> bool:
     )
 
 
-def reach_back(query: QueryLayout, grouping: Grouping, layout: Layout, watermark: int) -> Reader | None:
+def keep_on(kept: Mapping[int, int], layout: Layout, watermark: int) -> dict[int, int]:
+    """The first slice from which on each tree has all that came to it, after a batch by this layout.
+
+    It never goes back: what was dropped is not there again when a query joins that would have needed it.
+    """
+    return {tree: max(first, kept.get(tree, first)) for tree, first in layout.horizons(watermark).items()}
+
+
+def reach_back(
+    query: QueryLayout, grouping: Grouping, layout: Layout, watermark: int, kept: Mapping[int, int]
+) -> Reader | None:
     """What a new query can see of the past: the slices that reach furthest back of those that will do.
 
-    They lie in a tree that takes rows, or in all the pools that another query reads.
+    They lie in a tree that takes rows, or in all the pools that another query reads; `kept` is what batches left (see
+    `keep_on`).
     """
     seen = {(t.number,): t.since for t in layout.current}
     readers = {*Standing.of(layout).readers.values(), *(Reader(since, pools) for pools, since in seen.items())}
-    found = [take_over(query, grouping, layout, reader, watermark) for reader in readers]
+    found = [take_over(query, grouping, layout, reader, watermark, kept) for reader in readers]
     return min((r for r in found if r is not None), key=lambda r: (r.since, r.pools), default=None)
 
 
 def take_over(
-    query: QueryLayout, grouping: Grouping, layout: Layout, reader: Reader, watermark: int
+    query: QueryLayout, grouping: Grouping, layout: Layout, reader: Reader, watermark: int, kept: Mapping[int, int]
 ) -> Reader | None:
     """What a query sees that reads what another does, if all of that will do for it too."""
     trees = {tree.number: tree for tree in layout.trees}
-    horizons = layout.horizons(watermark)
     if not reader.pools or not all(n in trees and serves(trees[n], query, grouping) for n in reader.pools):
         return None
-    known = [horizons[n] for n in reader.pools if n in horizons]
-    complete = max(known if reader.since is None else [*known, reader.since])
+    # A pool that no batch has filled yet lacks nothing.
+    known = [kept[n] for n in reader.pools if n in kept]
+    complete = max(known if reader.since is None else [*known, reader.since], default=layout.closed(watermark))
     first = _first_whole(query, [trees[n] for n in reader.pools], complete, layout.closed(watermark))
     return Reader(first, reader.pools)
 

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from weft.aggregates import USERS
 from weft.engine import QueryLayout
 from weft.model import ACQ
-from weft.sql import refuse
+from weft.sql import refuse, standing_in
 
 SPARE = 1000
 
@@ -35,8 +35,9 @@ class Known:
         self.schemas: dict[str, StructType] = {}
         self.types: dict[tuple[str, str], tuple[str, pa.DataType]] = {}
         self.deterministic: set[str] = set()
+        self.filters: set[str] = set()
         self.shapes: dict[ACQ | str, QueryLayout] = {}
-        """The first of the queries that differ in name and window only."""
+        """The first of the queries that differ in name, window and filter only."""
         self.bound: dict[str, tuple[ACQ, QueryLayout]] = {}
         """Queries as they were bound, by name."""
 
@@ -44,7 +45,7 @@ class Known:
         """The same, to learn more from on its own."""
         other = Known()
         other.schemas, other.types = dict(self.schemas), dict(self.types)
-        other.deterministic = set(self.deterministic)
+        other.deterministic, other.filters = set(self.deterministic), set(self.filters)
         other.shapes, other.bound = dict(self.shapes), dict(self.bound)
         return other
 
@@ -83,12 +84,28 @@ class Analysis:
     def query(self, acq: ACQ, text: str) -> StructType:
         if text not in self.known.schemas:
             try:
-                self.known.schemas[text] = self._open_session().sql(text).schema
+                self.known.schemas[text] = self._open_session().sql(standing_in(text)).schema
             except (AnalysisException, ParseException) as error:
                 raise refuse(
                     acq, _first_line(error), "Correct the query; Spark itself refuses it.", fragment=_fragment(error)
                 ) from None
         return self.known.schemas[text]
+
+    def filters(self, expressions: Sequence[str], extra: str) -> bool:
+        """Whether Spark takes each of them as a WHERE of its own; one look at all of them."""
+        asked = [e for e in expressions if e not in self.known.filters]
+        if not asked:
+            return True
+        text = " AND ".join(f"({e})" for e in asked)
+        try:
+            types = [spark for spark, _ in self.types(asked, extra)]
+            self._open_session().table(self._source).where(text)
+        except (AnalysisException, ParseException):
+            return False
+        found = set(types) == {"boolean"}
+        if found:
+            self.known.filters.update(asked)
+        return found
 
     def deterministic(self, expressions: Sequence[str]) -> bool:
         """Whether the same rows always give the same values, as Spark sees it: it knows about users' functions."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from weft.model import WeftError
+from weft.spark.store import Store
 
 AsideRows = Callable[[int, DataFrame], object]
 """Called with a batch's number and the rows; again with the same ones where the batch is repeated."""
@@ -19,4 +20,10 @@ def make_aside_sink(spec: str | AsideRows, what: str, refused: type[WeftError]) 
     kind, _, folder = spec.partition(":")
     if kind != "parquet" or not folder:
         raise refused(f"unknown sink for {what} {spec!r}; use parquet:FOLDER, or a function(batch, frame)")
-    return lambda batch, rows: rows.write.mode("overwrite").parquet(f"{folder}/weft_batch={batch}")
+
+    def write(batch: int, rows: DataFrame) -> None:
+        rows.write.mode("overwrite").parquet(f"{folder}/weft_batch={batch}")
+        if "://" not in folder:
+            Store(folder).sync()  # Spark makes nothing durable, and a batch that counts is not repeated
+
+    return write

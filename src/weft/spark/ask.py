@@ -37,7 +37,7 @@ def ask(weaver: Weaver, acq: ACQ, binding: Binding, checkpoint: Checkpoint, reco
     (query,), keys = asked.layout.queries, plan.feeds[0].keys
     layout = _as_written(binding.layout)
     groupings = dict(enumerate(binding.groupings))
-    source = find_source(query, keys, layout, record.watermark, groupings)
+    source = find_source(query, keys, layout, record.watermark, groupings, record.kept_from(layout))
     if source is None:
         reason = why_not(query, keys, layout.trees, groupings)
         raise CannotAsk(f"the kept slices cannot answer this: {reason}; add it, and it answers from then on")

@@ -23,8 +23,9 @@ from weft.aggregates import AGGREGATES, EVENT_TIME, USERS, Component, UserAggreg
 from weft.engine import CallLayout, FeedLayout, Grouping, Layout, QueryLayout, TreeLayout
 from weft.engine.layout import FilterBit
 from weft.engine.project import CannotEvaluate, Typed, bind
-from weft.model import ACQ, Call, Edges, Expression, Window
-from weft.optimizer.filter_classes import filter_classes
+from weft.model import ACQ, Call, Edges, Expression, Output, Window
+from weft.optimizer.filter_classes import Occurrences, filter_classes
+from weft.optimizer.placement.homes import place_homes
 from weft.plan import Feed, Plan
 from weft.spark.analysis import Analysis, analysis
 from weft.spark.columns import PhysicalColumns
@@ -32,7 +33,7 @@ from weft.spark.phantoms import Phantoms
 from weft.spark.signature import Signature
 from weft.spark.slice import feed_slicing, micros
 from weft.spark.tables import NativeFeed
-from weft.sql import refuse
+from weft.sql import refuse, standing_in
 from weft.sql.cuts import cuts
 
 if TYPE_CHECKING:
@@ -53,6 +54,12 @@ class Binding:
     """Partials of the past that the next batch takes in."""
     phantoms: Phantoms = field(default_factory=Phantoms, compare=False)
 
+    @property
+    def homes(self) -> dict[int, tuple[int, ...]]:
+        """The buckets that the partials of each feed go to, where its trees have homes."""
+        found = {f.layout.number: {t.home for t in f.layout.trees if t.home is not None} for f in self.feeds}
+        return {number: tuple(sorted(homes)) for number, homes in found.items() if homes}
+
     def with_layout(self, layout: Layout) -> Binding:
         feeds = tuple(replace(native, layout=feed) for native, feed in zip(self.feeds, layout.feeds, strict=True))
         return replace(self, layout=layout, feeds=feeds)
@@ -64,14 +71,19 @@ def bind_plan(
     event_time: str,
     groupings: Sequence[tuple[str, ...]] = (),
     phantoms: Phantoms | None = None,
+    buckets: int = 1,
 ) -> Binding:
-    """`groupings` keep the numbers that they have in this order; others get the next ones."""
+    """`groupings` keep the numbers that they have in this order; others get the next ones. Trees without keys are
+    placed in `buckets`.
+    """
     spark = stream.sparkSession
     with analysis(spark, stream.schema, plan.workload[0].source) as analyse:
         time_type = dict(stream.dtypes).get(event_time) or stream.selectExpr(event_time).dtypes[0][1]
         event_micros = micros(event_time, time_type)
         native = "timestamp_ntz" if time_type == "timestamp_ntz" else "timestamp"
-        binder = _Binder(plan, analyse, f"{event_micros} AS {EVENT_TIME}", groupings)
+        phantoms = phantoms or Phantoms()
+        homes = place_homes(plan, buckets).nodes if buckets > 1 else {}
+        binder = _Binder(plan, analyse, f"{event_micros} AS {EVENT_TIME}", groupings, stream, phantoms, homes)
         feeds = binder.feeds()
         analyse.known.forget_all_but(plan.workload.by_name)
         layout = Layout(
@@ -86,7 +98,7 @@ def bind_plan(
             event_micros,
             binder.columns,
             tuple(binder.groupings),
-            phantoms=phantoms or Phantoms(),
+            phantoms=phantoms,
         )
 
 
@@ -94,9 +106,19 @@ class _Binder:
     """Gives physical columns to keys and arguments; feeds that need the same types use the same ones."""
 
     def __init__(
-        self, plan: Plan, analyse: Analysis, event_micros: str, groupings: Sequence[tuple[str, ...]]
+        self,
+        plan: Plan,
+        analyse: Analysis,
+        event_micros: str,
+        groupings: Sequence[tuple[str, ...]],
+        stream: DataFrame,
+        phantoms: Phantoms,
+        homes: Mapping[str, int],
     ) -> None:
         self._plan = plan
+        self._homes = homes
+        self._stream = stream
+        self._phantoms = phantoms
         self._analyse = analyse
         self._event_micros = event_micros
         self.columns = PhysicalColumns()
@@ -114,6 +136,7 @@ class _Binder:
                 shape = _shape(query)
                 if shape not in self._schemas and shape not in self._analyse.known.shapes:
                     self._schemas[shape] = self._analyse.query(query, _asked(query))
+            self._refuse_filters(new)
             self._refuse_chance(new)
             for some in self._classes(queries, feed):
                 found.append(self._feed(len(found), feed, some, len(some) == len(queries)))
@@ -123,12 +146,20 @@ class _Binder:
         """Queries whose filters share a pass; those without a filter go with the first."""
         filters = sorted({q.where for q in queries if q.where is not None})
         rows = float(self._plan.rate / feed.edge_rate) if feed.edge_rate else inf
-        classes = filter_classes([cuts(f) for f in filters], rows)
+        found_cuts = [cuts(f) for f in filters]
+        seen = self._occurrences(filters, feed.keys) if len({frozenset(c) for c in found_cuts}) > 1 else None
+        classes = filter_classes(found_cuts, rows, seen=seen)
         place: dict[str | None, int] = {filters[f]: i for i, each in enumerate(classes) for f in each}
         found: list[list[ACQ]] = [[] for _ in classes or (None,)]
         for query in queries:
             found[place.get(query.where, 0)].append(query)
         return found
+
+    def _occurrences(self, filters: Sequence[str], keys: tuple[str, ...]) -> Occurrences | None:
+        known = self._phantoms.occurrences(self._stream, filters, keys)
+        if known is None:
+            return None
+        return lambda members, rows: known.partials([filters[place] for place in members], rows)
 
     def _feed(self, number: int, feed: Feed, queries: Sequence[ACQ], whole: bool) -> NativeFeed:
         raw = sorted({a for q in queries for call in q.calls for a in call.arguments})
@@ -174,6 +205,13 @@ class _Binder:
             signature,
         )
 
+    def _refuse_filters(self, queries: Sequence[ACQ]) -> None:
+        """What Spark would not filter by; a query's own text is asked only where there is something to find."""
+        filtered = {q.where: q for q in queries if q.where is not None}
+        if not self._analyse.filters(list(filtered), self._event_micros):
+            for query in filtered.values():
+                self._analyse.query(query, _asked(query))
+
     def _refuse_chance(self, queries: Sequence[ACQ]) -> None:
         """One look at all expressions, and at each query's only where there is something to find."""
         found = {
@@ -206,18 +244,23 @@ class _Binder:
         words: int,
         types: Mapping[str, str],
     ) -> Iterator[TreeLayout]:
-        """The plan's trees, with those of their queries that the feed serves."""
+        """The plan's trees, with those of their queries that the feed serves; one for each of their homes."""
         here = {q.name for q in served}
         for tree in (self._plan.trees[t] for t in feed.trees):
-            acqs = [self._plan.workload.by_name[name] for name in tree.queries if name in here]
-            if not acqs:
-                continue
-            queries = tuple(self._query(acq, types) for acq in acqs)
-            used = tuple(dict.fromkeys(c for q in queries for call in q.calls for c in call.components))
+            parts: dict[int | None, list[ACQ]] = {}
+            for name in tree.queries:
+                if name in here:
+                    parts.setdefault(self._homes.get(name), []).append(self._plan.workload.by_name[name])
             serving = {served.operator: served.technique for served in tree.serving}
-            edges = tree.edges if whole else _edges(acqs)
-            begins = _begins(edges, queries)
-            yield TreeLayout(next(self._numbers), grouping, edges, used, filters, words, queries, serving, begins)
+            for home, acqs in parts.items():
+                queries = tuple(self._query(acq, types) for acq in acqs)
+                used = tuple(dict.fromkeys(c for q in queries for call in q.calls for c in call.components))
+                edges = tree.edges if whole and len(parts) == 1 else _edges(acqs)
+                begins = _begins(edges, queries)
+                number = next(self._numbers)
+                yield TreeLayout(
+                    number, grouping, edges, used, filters, words, queries, serving, begins, home=home
+                )
 
     def _query(self, acq: ACQ, types: Mapping[str, str]) -> QueryLayout:
         layout = self._analyse.known.layout(acq)
@@ -225,7 +268,14 @@ class _Binder:
             shape, shapes = _shape(acq), self._analyse.known.shapes
             if shape not in shapes:
                 shapes[shape] = self._bind_query(acq, self._schemas[shape], types)
-            layout = replace(shapes[shape], name=acq.name, window=acq.window, asked=acq.asked)
+            layout = replace(
+                shapes[shape],
+                name=acq.name,
+                window=acq.window,
+                filter=acq.where,
+                asked=acq.asked,
+                priority=acq.priority,
+            )
             self._analyse.known.bound[acq.name] = acq, layout
         return layout
 
@@ -252,9 +302,13 @@ class _Binder:
             outputs=outputs,
             having=having,
             schema=pa.schema(
-                [pa.field(f.name, to_arrow_type(f.dataType, timezone="UTC"), f.nullable) for f in schema.fields]
+                [
+                    pa.field(_named(o, f.name), to_arrow_type(f.dataType, timezone="UTC"), f.nullable)
+                    for o, f in zip(acq.outputs, schema.fields, strict=True)
+                ]
             ),
             asked=acq.asked,
+            priority=acq.priority,
         )
 
     def _types_of_nodes(self, acq: ACQ, schema: StructType) -> dict[str, pa.DataType]:
@@ -303,6 +357,12 @@ WIDE = 100
 """Windows over a row from which Spark is not asked about them: it writes all of them down to look at a query."""
 
 
+def _named(output: Output, by_spark: str) -> str:
+    """As Spark names a column; what it does not know itself is named alike, after its text."""
+    text = output.expression.sql
+    return by_spark if standing_in(text) == text else output.name or text
+
+
 def _asked(acq: ACQ) -> str:
     """The query as Spark is asked about it: its own text, or the same over windows that do not overlap."""
     if acq.shown.length <= WIDE * acq.shown.slide or not all(output.name for output in acq.outputs):
@@ -319,9 +379,9 @@ def _grouped(acq: ACQ) -> str:
 
 
 def _shape(acq: ACQ) -> ACQ | str:
-    """Equal where names and types of the answers are: all but the window, or the text where Spark names by it."""
+    """Equal where names and types of the answers are: all but window and filter, or the text where it names them."""
     named = all(output.name for output in acq.outputs)
-    return replace(acq, name="", window=ANY_WINDOW, asked=None) if named else acq.spark_sql
+    return replace(acq, name="", window=ANY_WINDOW, where=None, asked=None, priority=0) if named else acq.spark_sql
 
 
 def _needs_zone(node: Typed) -> bool:

@@ -6,7 +6,6 @@ segment byte for byte, the plans, and whether Spark's own folder stands where th
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 from weft.engine import FOREVER
 from weft.model import WeftError
 from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record, Segment
+from weft.spark.notes import SparkNotes, check_note
 from weft.spark.plans import PlanNote, PlanRecord, plan_names, read_note, read_plan
 from weft.spark.store import Store, StoreError
 
@@ -183,6 +183,8 @@ def _check_plans(store: Store, report: Report) -> None:
             report.plans.append(note)
             if name == names[-1]:
                 report.plan = _attempt(report, f"plans/{name}", lambda name=name: read_plan(store, name))  # type: ignore[misc]
+    for name in store.names("asked"):
+        _attempt(report, f"asked/{name}", lambda name=name: store.read_json(f"asked/{name}"))  # type: ignore[misc]
     if not names and report.record is not None:
         report.problems.append(Problem("plans", "holds no plan, so nobody knows what the state is of"))
     if report.plans and report.record is not None:
@@ -197,22 +199,32 @@ def _check_plans(store: Store, report: Report) -> None:
 
 
 def _check_spark(store: Store, report: Report) -> None:
-    """Spark writes the offsets of a batch before it and the commit after it, so it may be one batch behind at most."""
+    """Spark writes the offsets of a batch before it and the commit after it. It goes by the newest offsets: where their
+    commit is missing it repeats the batch, and one that has a record is done already."""
     begun, done = (_numbers(store, f"spark/{folder}") for folder in ("offsets", "commits"))
     report.spark = {"begun": max(begun, default=None), "done": max(done, default=None)}
     # A record that cannot be read has its problem already: there is nothing to compare with.
     if report.record is None and not report.sound:
         return
+    notes = SparkNotes(store)
+    torn = notes.torn(report.last)
+    removes = "is torn, or of a batch that was not begun; the next start removes it"
+    report.notes += [f"spark/{name} {removes}" for name in torn]
+    begun, done = (
+        {n for n in numbers if f"{folder}/{n}" not in torn}
+        for folder, numbers in (("offsets", begun), ("commits", done))
+    )
     last, newest = report.last, max(done, default=-1)
-    for folder, numbers in (("offsets", begun), ("commits", done)):
-        if numbers:
-            name = f"spark/{folder}/{max(numbers)}"
-            _attempt(report, name, lambda name=name: _log_entry(store, name))  # type: ignore[misc]
+    if begun:
+        name = f"spark/offsets/{max(begun)}"
+        _attempt(report, name, lambda: check_note(store.read(name).to_pybytes()))
+    if report.record is not None and report.record.read and last in begun:
+        found = _attempt(report, f"spark/offsets/{last}", lambda: notes.rows(last))
+        if found != report.record.read:
+            what = f"names other rows than batch {last} had when it was done"
+            report.problems.append(Problem(f"spark/offsets/{last}", what))
     if newest > last:
         what = f"says that batch {newest} is done, and the last record is of batch {last}: rows between were not kept"
-        report.problems.append(Problem("spark/commits", what.replace("batch -1", "no batch")))
-    elif newest < last - 1:
-        what = f"ends with batch {newest}, and batch {last} has a record: Spark would begin again too early"
         report.problems.append(Problem("spark/commits", what.replace("batch -1", "no batch")))
     if last >= 0 and last not in begun:
         report.problems.append(Problem("spark/offsets", f"does not say which rows batch {last} has read"))
@@ -220,16 +232,6 @@ def _check_spark(store: Store, report: Report) -> None:
 
 def _numbers(store: Store, folder: str) -> set[int]:
     return {int(name) for name in store.names(folder) if name.isdigit()}
-
-
-def _log_entry(store: Store, name: str) -> None:
-    """A line with the version, then JSON a line, or `-` for a source that has no offset."""
-    version, *lines = store.read(name).to_pybytes().decode().splitlines() or [""]
-    if not version.startswith("v") or not lines:
-        raise ValueError("it is no entry of Spark's log")
-    for line in lines:
-        if line != "-":
-            json.loads(line)
 
 
 def to_json(report: Report) -> dict[str, Any]:

@@ -3,11 +3,12 @@
     job.json              watermark and lateness: a restart must agree
     identity.json         a name of the job, for sinks that note which batch of which job they have
     plans/00000005.json   the plan from batch 5 on (see `plans`)
+    asked/00000003.json   a change that is in no plan yet (see `asked`)
     batches/00000007.json the record of a batch, written last: it alone makes the batch count; it names every segment of
                           the state, or those that came and went since the record before
     places/first.json     which bucket each share of the groups is in (see `places`); others after state was moved
     segments/...          what each bucket added to its state, a file a batch, merged in passing
-    spark/                Spark's own offsets and commits
+    spark/                Spark's own offsets and commits (see `notes`)
 """
 
 from __future__ import annotations
@@ -72,10 +73,14 @@ class Record:
     drained: bool = False
     apart: int = 0
     """How many batches Spark knows nothing of: those without rows, while the stream was idle or at its end."""
+    kept: Mapping[int, int] = field(default_factory=dict)
+    """From which slice on each tree has all that came to it (see `engine.succession`)."""
     schedule: Schedule = field(default_factory=Schedule)
     """Of the queries that are answered at most so often: when each was, and what the next batch may spend."""
     changes: int = 0
     """Segments that were named since the last record that names them all; 0: it is this one."""
+    read: str = ""
+    """What stands for the rows that the batch read (see `notes`); earlier versions did not say."""
     places: str = ""
     """The file that says which bucket a group is in; none: groups were hashed to as many as there are."""
 
@@ -88,6 +93,10 @@ class Record:
                 for tree, (_, _, newest) in segment.parts.items():
                     found[int(tree)] = max(newest, found.get(int(tree), newest))
         return found
+
+    def kept_from(self, layout: Layout) -> Mapping[int, int]:
+        """`kept`, or, of a record of an earlier version, what the layout says must be kept."""
+        return self.kept or ({} if self.watermark is None else layout.horizons(self.watermark))
 
     def kept_bytes(self) -> dict[int, int]:
         """Bytes of state in the checkpoint, by tree."""
@@ -244,11 +253,14 @@ class Checkpoint:
         }
 
     def load(
-        self, layout: Layout, segments: tuple[Segment, ...], watermark: int | None, state: State, after: int
+        self,
+        layout: Layout,
+        unread: Sequence[tuple[Segment, Container[int]]],
+        watermark: int | None,
+        state: State,
     ) -> State:
-        """`state`, which knows the batches up to `after`, with what later segments added."""
-        unread = [segment for segment in segments if segment.last > after]
-        state = state.with_tables(layout, [self.read_segment(segment) for segment in unread])
+        """`state` with what segments add to it, each of some trees."""
+        state = state.with_tables(layout, [self.read_segment(segment, trees) for segment, trees in unread])
         state = replace(state, watermark=watermark)
         return state.settled(layout) if unread else state
 
@@ -324,6 +336,7 @@ def _record_from(value: dict[str, Any], later: Sequence[dict[str, Any]]) -> Reco
             segments[bucket] = stay + list(map(segment_from, added))
     value = {"apart": int(value["drained"]), **value}  # earlier versions knew no other batch without rows
     known = {field.name: value[field.name] for field in fields(Record) if field.name in value}
+    known["kept"] = {int(tree): first for tree, first in value.get("kept", {}).items()}  # earlier versions had none
     known["schedule"] = Schedule(**value.get("schedule", {}))  # earlier versions had none
     return Record(**{**known, "segments": {bucket: tuple(found) for bucket, found in segments.items()}})
 

@@ -60,7 +60,8 @@ def resolving(settings: Mapping[str, str]) -> Iterator[None]:
             raise
         raise MissingConnector(
             f"Spark did not start with {packages}; what it printed says whether that could not be resolved from Maven "
-            f"Central. Check the network and the proxy, or set {JARS} to a folder with these jars and what they need"
+            f"Central. Check the network and the proxy, or set {JARS} to a folder with these jars and what they need; "
+            "docs/kafka.md has releases that run together, and `make kafka` in a clone fetches them"
         ) from error
 
 

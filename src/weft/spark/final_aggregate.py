@@ -6,7 +6,7 @@ import json
 import resource
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from weft.aggregates import learn
-from weft.engine import Layout, State, Step, advance, to_table
+from weft.engine import FOREVER, Layout, State, Step, advance, to_table
 from weft.spark.checkpoint import Checkpoint, Segment
 from weft.spark.memory import keep_freed_memory
 from weft.spark.sink import BucketSink, decoded, serialise
@@ -50,11 +50,12 @@ class BucketTask:
         learn(self.layout.users)
         received = list(batches)
         clock.lap("receive")
-        segments = self.segments.get(str(bucket), ())
-        state = self._state(bucket, segments)
+        here = self.layout.at(bucket)
+        state = self._state(bucket, here)
         clock.lap("load")
         partials = pa.Table.from_batches(received) if received else None
-        step = advance(state, partials, self.until, self.layout, self.batch)
+        whole = self.checkpoint is None and self.before is None and self.until == FOREVER
+        step = advance(state, partials, self.until, here, self.batch, whole)
         clock.lap("advance")
         if step.failed:  # the batch is run again without them
             yield _report(bucket, None, json.dumps({"failed": step.failed}).encode())
@@ -62,7 +63,7 @@ class BucketTask:
         if self.sink is not None:
             self.sink.write(self.batch, bucket, step.answers)
         clock.lap("sink")
-        segments, written = self._keep(bucket, segments, step)
+        segments, written = self._keep(bucket, here, step)
         clock.lap("state")
         report = {
             "segments": [asdict(s) for s in segments],
@@ -79,34 +80,81 @@ class BucketTask:
         }
         yield _report(bucket, None, json.dumps(report).encode())
         if self.sink is None or self.tapped:
-            schemas = {q.name: q.schema for q in self.layout.queries}
+            schemas = {q.name: q.schema for q in here.queries}
             for name, whole in step.answers.items():
                 table = whole if self.sink is None else whole.slice(0, self.tapped)
                 for start in range(0, table.num_rows, MAX_PAYLOAD_ROWS):
                     part = decoded(table.slice(start, MAX_PAYLOAD_ROWS), schemas[name])
                     yield _report(bucket, name, serialise(part))
 
-    def _state(self, bucket: int, segments: tuple[Segment, ...]) -> State:
-        """The state before this batch: what this worker remembers of it, completed from the segments."""
+    def _state(self, bucket: int, here: Layout) -> State:
+        """The state before this batch: what this worker remembers of it, completed from the segments.
+
+        Trees that have a home are read from the segments of all buckets: they may have been in another before, or
+        have readers in several.
+        """
         if self.checkpoint is None:
             return State(self.before)
-        epoch, known, state = _REMEMBERED.pop((self.checkpoint.store.uri, bucket), ("", -1, State()))
-        if epoch != self.epoch or known >= self.batch or any(s.first <= known < s.last for s in segments):
-            known, state = -1, State()
-        return self.checkpoint.load(self.layout, segments, self.before, state, known)
+        homed = {tree.number for tree in here.trees if not tree.grouping.keys}
+        own = {tree.number for tree in here.trees}
+        segments = [
+            (segment, trees)
+            for number, found in self.segments.items()
+            for segment in found
+            if (trees := own if int(number) == bucket else homed) & {int(tree) for tree in segment.parts}
+        ]
+        memory = _REMEMBERED.pop((self.checkpoint.store.uri, bucket), _Memory())
+        if (
+            memory.epoch != self.epoch
+            or memory.batch >= self.batch
+            or any(s.first <= memory.batch < s.last for s, _ in segments)
+        ):
+            memory = _Memory()
+        state, unread = memory.state, [(s, trees) for s, trees in segments if s.last > memory.batch]
+        if memory.batch >= 0 and memory.homes != _homes(here):
+            # Others read the trees that are here: what was of no use to those before may be to them.
+            state = replace(state, trees={n: kept for n, kept in state.trees.items() if n in own - homed})
+            unread = [(s, trees if s.last > memory.batch else homed) for s, trees in segments]
+        unread.sort(key=lambda found: found[0].last)
+        return self.checkpoint.load(here, unread, self.before, state)
 
-    def _keep(self, bucket: int, segments: tuple[Segment, ...], step: Step) -> tuple[tuple[Segment, ...], int]:
+    def _keep(self, bucket: int, here: Layout, step: Step) -> tuple[tuple[Segment, ...], int]:
         if self.checkpoint is None:
             return (), 0
+        segments = self.segments.get(str(bucket), ())
         grouping = {tree.number: tree.grouping.number for tree in self.layout.trees}
         tables = {n: to_table(added, step.groups[grouping[n]]) for n, added in step.added.items() if len(added)}
         grown = self.checkpoint.grow(bucket, self.batch, segments, tables, self.layout.horizons(self.until))
-        _REMEMBERED[(self.checkpoint.store.uri, bucket)] = (self.epoch, self.batch, step.state)
+        memory = _Memory(self.epoch, self.batch, _homes(here), step.state)
+        _REMEMBERED[(self.checkpoint.store.uri, bucket)] = memory
         return grown
 
 
-_REMEMBERED: dict[tuple[str, int], tuple[str, int, State]] = {}
-"""The newest state of each bucket that this worker has seen, with its epoch and batch; rebuilt where it is missing."""
+Homed = tuple[tuple[Any, ...], ...]
+
+
+def _homes(here: Layout) -> Homed:
+    """What the trees without keys that are here must keep follows from this."""
+    return tuple(
+        (tree.number, query.name, query.window, query.since, query.older)
+        for tree in here.current
+        if not tree.grouping.keys
+        for query in tree.queries
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What a worker remembers of a bucket."""
+
+    epoch: str = ""
+    batch: int = -1
+    homes: Homed = ()
+    state: State = field(default_factory=State)
+
+
+_REMEMBERED: dict[tuple[str, int], _Memory] = {}
+"""The newest state of each bucket that this worker has seen; rebuilt where it is missing."""
 
 MAX_PAYLOAD_ROWS = 1_000_000
 """Rows in one message to the driver: a message must stay below 2 GiB."""

@@ -20,12 +20,14 @@ from weft.spark.bad import make_bad_sink
 from weft.spark.bind import Binding
 from weft.spark.blame import QueriesFailed, blame
 from weft.spark.late import make_late_sink
+from weft.spark.lfta import TABLE_MEMORY, known_memory
 from weft.spark.live import lived, lives_of
-from weft.spark.phantoms import Phantoms, known_phantoming
+from weft.spark.phantoms import Phantoms, known_grouping, known_phantoming
 from weft.spark.pipeline import BatchMetrics, Pipeline
 from weft.spark.places import Places
 from weft.spark.run import NotServed, Run
 from weft.spark.session import require_classic, use_this_python
+from weft.spark.sharing import sharing
 from weft.spark.sink import ParquetSink, Sink, folder_of, make_sink
 from weft.spark.tap import Tap
 from weft.spark.times import Late, Times
@@ -52,6 +54,8 @@ def weave(
     buckets: int | None = None,
     tolerance: float | None = DEFAULT_TOLERANCE,
     phantoms: str = "auto",
+    groupings: str = "auto",
+    table_memory: int = TABLE_MEMORY,
     synopsis_limit: int | None = None,
 ) -> Job:
     """Weave queries over one stream, or one bounded table, into one job.
@@ -66,7 +70,9 @@ def weave(
     `weft calibrate` measured on this machine. When queries have come and gone and the mended plan costs more than
     `tolerance` above what the curve of former plans lets expect, all are planned anew beside the job; None: never.
     Groupings are rolled up from finer ones where that is cheaper by the groups counted on the first rows; with
-    `phantoms="never"` each is made from rows, with "always" all are rolled up from one. A job whose
+    `phantoms="never"` each is made from rows, with "always" all are rolled up from one. Spark aggregates them
+    (`groupings="native"`), or tables inside its tasks that take no more than `table_memory` bytes each ("lfta"),
+    whatever the number of groups; "auto" takes the cheaper of both once `weft calibrate` has measured them. A job whose
     exact percentiles, distinct counts and the like would keep more than `synopsis_limit` bytes of values stops before
     that batch is committed; `explain` warns. `buckets` is how many tasks the final stage has, by default one a core;
     a restart with another number moves the state.
@@ -80,7 +86,8 @@ def weave(
         raise NotServed(f"late={late!r} is for streams: in a bounded table no row comes late")
     weaver = Weaver(
         stream, event_time, strategy, technique, rate, known_latency(latency), cost, tolerance, times,
-        phantoms=Phantoms(known_phantoming(phantoms)), synopsis_limit=synopsis_limit,
+        phantoms=Phantoms(known_phantoming(phantoms), known_grouping(groupings), known_memory(table_memory)),
+        synopsis_limit=synopsis_limit, buckets=buckets or cores(stream),
     )  # fmt: skip
     plan, binding = weaver.weave(read_queries(queries, event_time))
     return Job(weaver, plan, binding, buckets)
@@ -99,7 +106,7 @@ class Job:
     @property
     def cores(self) -> int:
         """What the session says that it has: so many buckets, where nobody asks for others."""
-        return max(1, int(self.stream.sparkSession.sparkContext.defaultParallelism))
+        return cores(self.stream)
 
     @property
     def stream(self) -> DataFrame:
@@ -107,14 +114,17 @@ class Job:
         return self.weaver.stream
 
     def explain(self, format: Literal["text", "json", "html"] = "text") -> Any:
-        """The trees, what they cost with and without sharing, and why the last merge was refused."""
-        show: dict[str, Callable[[Plan], Any]] = {"text": explain, "json": to_json, "html": to_html}
-        shown = show[format](self.plan)
-        if format == "text":
-            split = _split(self.binding) if len(self.binding.feeds) > len(self.plan.feeds) else []
-            values = warn_of_synopses(self.plan, self.weaver.synopsis_limit)
-            return "\n".join([shown, *split, *self.binding.phantoms.explain(), *values])
-        return shown
+        """The trees, what they cost with and without sharing, and why the last merge was refused; then the passes over
+        rows: what their signatures take, and, once rows were counted, which phantoms feed them and what that saves."""
+        shared = sharing(self.binding)
+        if format == "json":
+            return {**to_json(self.plan), "sharing": shared.to_json()}
+        if format == "html":
+            return to_html(self.plan, shared.to_html())
+        split = _split(self.binding) if len(self.binding.feeds) > len(self.plan.feeds) else []
+        values = warn_of_synopses(self.plan, self.weaver.synopsis_limit)
+        told = [explain(self.plan), *split, *shared.signatures(), *self.binding.phantoms.explain(), *values]
+        return "\n".join(told)
 
     def _repr_html_(self) -> str:
         return to_fragment(self.plan)
@@ -172,6 +182,10 @@ class Job:
         bad = make_bad_sink(self.stream, bad_sink)
         folder = None if checkpoint is None else str(checkpoint)
         return Run(self, make_sink(sink), folder, trigger, available_now, side, tap, bad)
+
+
+def cores(stream: DataFrame) -> int:
+    return max(1, int(stream.sparkSession.sparkContext.defaultParallelism))
 
 
 def _split(binding: Binding) -> list[str]:

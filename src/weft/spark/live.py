@@ -13,11 +13,12 @@ from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from weft.engine import Grouping, Layout, QueryLayout, TreeLayout
-from weft.engine.succession import Reader, follow, reach_back
+from weft.engine.succession import Reader, follow, reach_back, take_up
 from weft.model import ACQ, Life, WeftError, Workload
 from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve, deviates, excess
 from weft.plan import Plan
+from weft.spark.asked import Asked, Joining, forget_asked, read_asked, write_asked
 from weft.spark.bind import Binding
 from weft.spark.checkpoint import Record
 from weft.spark.observing import Seen
@@ -29,7 +30,6 @@ from weft.sql import parse
 
 Since = Literal["now", "state", "source"]
 
-Joining = Literal["now", "state", "source", "instead"]
 """What a query sees that joins; `instead`: it goes on where another of its name has stopped."""
 
 
@@ -73,35 +73,62 @@ class Live:
         self._live = record.live if record else ()
         self._dropped = dict(record.dropped) if record else {}
         self._held = dict(record.held) if record else {}
+        self._asked = record.asked if record else 0  # changes that were asked for since the checkpoint began
         self._record = record or self._write(0, [_change("woven", None, plan)])
         if record is not None:
             self._resume(record)
         self._curve = Curve(((len(self.plan.workload), self.plan.cost),))
 
     def _resume(self, record: PlanRecord) -> None:
-        """The queries that are given, without those that were dropped and with those that were added while it ran."""
+        """The queries that are given, without those that were dropped and with those that were added while it ran, or
+        were to be when it stopped."""
+        asked = read_asked(self._store, record.asked, self._weaver.event_time)
+        self._asked = max(asked, default=record.asked)
+        joining: dict[str, Joining] = {}
         wanted = {q.name: q for q in self.plan.workload if q.identity not in record.dropped.get(q.name, ())}
         for name in record.live:
             if name not in wanted:
                 (wanted[name],) = parse(record.texts[name], event_time=self._weaver.event_time, name=name)
+        for change in asked.values():
+            self._live = (*(n for n in self._live if n not in change.leaving), *(q.name for q in change.joining))
+            gone = [q for n, q in wanted.items() if change.leaving.get(n) == q.identity]
+            self._forget(gone)
+            wanted = {n: q for n, q in wanted.items() if q not in gone}
+            for query in change.joining:
+                if query.name not in wanted:
+                    wanted[query.name] = query
+                    joining[query.name] = change.how[query.name]
+                    self._begins[query.name] = change.begin
         added = [n for n in wanted if n not in record.texts]
-        changed = [n for n, q in wanted.items() if record.texts.get(n, q.identity) != q.identity]
-        gone = [n for n in record.texts if n not in wanted]
-        parts = (("added", added), ("replaced", changed), ("dropped", gone))
+        changed = [n for n, q in wanted.items() if n in joining or record.texts.get(n, q.identity) != q.identity]
+        changed = [n for n in changed if n in record.texts]
+        left = [n for n in record.texts if n not in wanted]
+        parts = (("added", added), ("replaced", changed), ("dropped", left))
         said = [f"{what} {', '.join(names)}" for what, names in parts if names]
         self._held = {n: held for n, held in record.held.items() if n in wanted and n not in changed}
+        self.replays.forget_all_but({**record.arrived, **self._held})
         kept = {n: life for n, life in record.lives.items() if n in wanted and n not in changed}
         self._lives = {**lives_of(wanted[n] for n in [*added, *changed]), **kept}
         plan, binding = self._weaver.weave(Workload(wanted.values()), record.groupings)
+        if {"state", "instead"} & set(joining.values()):
+            self.binding = self._former(record)
         reason = ", ".join(["restarted", *said])
-        self._adopt(plan, binding, dict.fromkeys([*added, *changed], "now"), reason, record.cost)
+        self._adopt(plan, binding, {**dict.fromkeys([*added, *changed], "now"), **joining}, reason, record.cost)
+
+    def _former(self, record: PlanRecord) -> Binding:
+        """The queries of a plan over the trees that it had: what the kept slices are of, for those who read them."""
+        texts = record.texts.items()
+        queries = [parse(text, event_time=self._weaver.event_time, name=name)[0] for name, text in texts]
+        _, bound = self._weaver.weave(Workload(queries), record.groupings)
+        layout = replace(take_up(record.standing, bound.layout), held=frozenset(record.held))
+        return bound.with_layout(lived(layout, record.lives))
 
     def add(self, queries: Sequence[ACQ], since: Since, begin: int | None = None) -> list[str]:
         """`begin` is for those who read the source again: rows before it are not theirs."""
         with self._lock:
             self._refuse_taken(self.plan, queries)
             names = [q.name for q in queries]
-            self._mend(queries, (), dict.fromkeys(names, since), f"added {', '.join(names)}")
+            self._mend(queries, (), dict.fromkeys(names, since), f"added {', '.join(names)}", begin)
             self._begins.update(dict.fromkeys(names, begin))
             self._lives.update(lives_of(queries))
             self._live = (*self._live, *names)
@@ -152,8 +179,9 @@ class Live:
             texts = (*self._dropped.get(query.name, ()), query.identity)
             self._dropped[query.name] = tuple(dict.fromkeys(texts))
             self._lives.pop(query.name, None)
-            if self._held.pop(query.name, None) is not None:
-                self.replays.forget(query.name)
+            held = self._held.pop(query.name, None)
+            if held is not None:
+                self.replays.forget(query.name, held)
 
     def _find(self, names: Sequence[str]) -> None:
         for name in names:
@@ -162,12 +190,20 @@ class Live:
                 raise CannotChange(f"there is no query {name}; there are {there}")
 
     def _mend(
-        self, queries: Sequence[ACQ], leaving: Sequence[str], joining: Mapping[str, Joining], reason: str
+        self,
+        queries: Sequence[ACQ],
+        leaving: Sequence[str],
+        joining: Mapping[str, Joining],
+        reason: str,
+        begin: int | None = None,
     ) -> None:
         plan, binding = self._weaver.mend(self.plan, queries, leaving, self._record.groupings)
         self._refuse_other_columns(binding.layout, joining)
         if joining:
             self._opened(_only(binding.layout, joining.keys()))
+        left = {name: self.plan.workload.by_name[name].identity for name in leaving}
+        write_asked(self._store, self._asked + 1, Asked(left, queries, joining, begin))
+        self._asked += 1
         self._adopt(plan, binding, joining, reason, float(self.plan.cost))
         self._plan_anew_where_due()
 
@@ -284,7 +320,8 @@ class Live:
             arriving = [] if before is None else self._hold(joined, before)
             mark, newest = (None, {}) if before is None else (before.watermark, before.newest)
             pending = replace(self._pending.layout, held=frozenset(self._held), fresh=frozenset(arrived))
-            layout = follow(self._record.standing, pending, joined, cut, mark, newest, arriving)
+            given = self._given(before)
+            layout = follow(self._record.standing, pending, joined, cut, mark, newest, arriving, given)
             changes = self._changes
             if batch == self._record.batch:  # the batch is repeated: those that joined with it do so again
                 again = {q.name for q in layout.queries} & set(self._record.fresh)
@@ -294,7 +331,8 @@ class Live:
             self.binding = replace(
                 self._pending.with_layout(lived(layout, self._lives)), replayed=self._replayed(arrived)
             )
-            self._record = self._write(batch, changes, arrived)
+            self._record = self._write(batch, changes, arrived, given)
+            forget_asked(self._store, self._asked)
             self._pending, self._joining, self._changes = None, {}, []
             for name, held in self._held.items():
                 self.replays.begin(name, self.plan.workload.by_name[name], held, self._bare.groupings)
@@ -302,7 +340,7 @@ class Live:
 
     def _find_arrived(self, batch: int) -> dict[str, Held]:
         """Those whose past is there, and joins with this batch."""
-        ready = {name: held for name, held in self._held.items() if self.replays.done(name)}
+        ready = {name: held for name, held in self._held.items() if self.replays.done(name, held)}
         if ready:
             self._pending = self._pending or self._bare
             reason = f"{', '.join(ready)} got the rows of the past"
@@ -310,18 +348,24 @@ class Live:
         self._held = {name: held for name, held in self._held.items() if name not in ready}
         if batch == self._record.batch:  # the batch is repeated
             there = self.plan.workload.by_name
-            ready |= {n: h for n, h in self._record.arrived.items() if n in there and self.replays.done(n)}
+            ready |= {n: h for n, h in self._record.arrived.items() if n in there and self.replays.done(n, h)}
         return ready
+
+    def _given(self, before: Record | None) -> int:
+        """The first number that no tree has had of which something may still be kept."""
+        kept = {} if before is None else before.newest
+        standing = self._record.standing
+        known = (*(t.number for t in (*standing.current, *standing.older)), *kept)
+        return max(self._record.given, 1 + max(known))
 
     def _hold(self, joined: dict[str, Reader], before: Record) -> list[TreeLayout]:
         """Those who join from the source wait: a pool for what is to come, each."""
         assert self._pending is not None
-        standing, groupings = self._record.standing, self._pending.groupings
-        following = 1 + max(t.number for t in (*standing.current, *standing.older))
+        groupings, following = self._pending.groupings, self._given(before)
         arriving: list[TreeLayout] = []
         for name in (n for n in joined if self._joining.get(n) == "source"):
-            held = Held(following + len(arriving), self._begins.pop(name, None))
-            self.replays.prepare(name, before.batch - before.apart)
+            folder = self.replays.prepare(name, before.batch - before.apart)
+            held = Held(following + len(arriving), self._begins.pop(name, None), folder)
             arriving.append(self.replays.pool(self.plan.workload.by_name[name], held.pool, groupings))
             joined[name] = Reader(held.begin, (held.pool,))
             self._held[name] = held
@@ -336,15 +380,16 @@ class Live:
     def committed(self) -> None:
         """The batch that this plan began with counts: what it took in from the past is in the state."""
         with self._lock:
-            for name in self._record.arrived:
-                self.replays.forget(name)
+            for name, held in self._record.arrived.items():
+                self.replays.forget(name, held)
 
-    def _replay_failed(self, name: str, error: Exception) -> None:
+    def _replay_failed(self, name: str, held: Held, error: Exception) -> None:
         with self._lock:
             said = f"its past could not be read, {type(error).__name__}: {error}"
-            if name in self._held and len(self.plan.workload) > 1:
+            waits = self._held.get(name) == held
+            if waits and len(self.plan.workload) > 1:
                 self._leave([name], f"{name} left: {said}")
-            elif name in self._held:  # nobody else is there to go on with
+            elif waits:  # nobody else is there to go on with
                 self._broken = CannotChange(f"{name} cannot be answered: {said}; mend the source, or drop the query")
 
     def expel(self, failed: Mapping[str, str]) -> bool:
@@ -383,14 +428,18 @@ class Live:
         if ended:
             self._leave(ended, f"the life of {', '.join(ended)} ended")
 
-    def _write(self, batch: int, changes: Sequence[Change], arrived: Mapping[str, Held] | None = None) -> PlanRecord:
+    def _write(
+        self, batch: int, changes: Sequence[Change], arrived: Mapping[str, Held] | None = None, given: int = 0
+    ) -> PlanRecord:
         record = plan_record(
             batch,
             self.binding.layout,
             texts={q.name: q.identity for q in self.plan.workload},
             groupings=self.binding.groupings,
+            given=given,
             live=self._live,
             dropped=dict(self._dropped),
+            asked=self._asked,
             lives=dict(self._lives),
             held=dict(self._held),
             arrived=dict(arrived or {}),
@@ -414,7 +463,8 @@ class Live:
         """The kept slices that reach furthest back for this query, if some will do."""
         if before is None or before.watermark is None:
             return None
-        reader = reach_back(query, grouping, self.binding.layout, before.watermark)
+        layout = self.binding.layout
+        reader = reach_back(query, grouping, layout, before.watermark, before.kept_from(layout))
         if reader is None or how == "state":
             return reader
         # What ended by the watermark was answered by the query that had this name before.

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from weft.engine import FOREVER
+from weft.engine.succession import keep_on
 from weft.model import WeftError
 from weft.spark.aside import AsideRows
 from weft.spark.bad import set_aside
@@ -95,10 +96,14 @@ class Pipeline:
     places_file: str = ""
     """Where the checkpoint has the places."""
 
-    def run_batch(self, rows: DataFrame, batch: int, before: Record | None) -> tuple[Record, BatchMetrics]:
+    def run_batch(
+        self, rows: DataFrame, batch: int, before: Record | None, read: str = ""
+    ) -> tuple[Record, BatchMetrics]:
         """rows      (columns...)
         partials  (bucket, feed, slice, words..., keys..., latest, components...)
         answers   (query, window, keys, values...), in the sink
+
+        `read` stands for the rows, and goes into the record.
         """
         if before is not None and before.drained:
             raise Drained(
@@ -131,7 +136,7 @@ class Pipeline:
                     answered = {} if before is None else before.schedule.answered
                     self.late_sink(batch, late_rows(rows, self.binding, passed, answered))
                 rest = (latest, seen["rows"] or 0, begun)
-                record, measured = self._advance(partials, batch, before, mark, *rest, bad=bad)
+                record, measured = self._advance(partials, batch, before, mark, *rest, bad=bad, read=read)
             finally:
                 partials.unpersist()
         whole = time.perf_counter() - begun
@@ -145,7 +150,7 @@ class Pipeline:
         """All rows are there: one batch that answers every window."""
         begun = time.perf_counter()
         with batch_settings(rows.sparkSession, self.places.buckets):
-            partials = sub_aggregate(rows, self.binding, self.places)
+            partials = sub_aggregate(rows, self.binding, self.places, latest=False)
             record, measured = self._advance(partials, 0, None, FOREVER, None, 0, begun)
         return record, _metrics(record, None, 0, time.perf_counter() - begun, **measured)
 
@@ -155,17 +160,18 @@ class Pipeline:
         with batch_settings(spark, self.places.buckets):
             nothing = place(spark.range(0, 0, 1, 1).selectExpr("CAST(id AS INT) AS bucket"), self.places.buckets)
             record, measured = self._advance(
-                nothing, before.batch + 1, before, watermark, before.latest, 0, begun, apart=before.apart + 1
-            )
+                nothing, before.batch + 1, before, watermark, before.latest, 0, begun, apart=before.apart + 1,
+                read=before.read,
+            )  # fmt: skip
         return record, _metrics(record, before, 0, time.perf_counter() - begun, **measured)
 
     @property
     def _rows(self) -> Column:
-        """How many rows a partial is of."""
+        """How many rows a partial is of; those of a feed that is sent to several homes count in the first."""
         slots = {feed.number: feed.columns[0][0] for feed in self.binding.layout.feeds}
-        if len(set(slots.values())) == 1:
-            return F.col(slots[0])
-        return F.expr("CASE feed " + " ".join(f"WHEN {n} THEN {slot}" for n, slot in slots.items()) + " END")
+        again = " ".join(f"WHEN feed = {n} AND bucket <> {homes[0]} THEN 0" for n, homes in self.binding.homes.items())
+        counted = " ".join(f"WHEN feed = {n} THEN {slot}" for n, slot in slots.items())
+        return F.expr(f"CASE {again} {counted} END")
 
     def _advance(
         self,
@@ -178,12 +184,13 @@ class Pipeline:
         begun: float,
         apart: int | None = None,
         bad: int = 0,
+        read: str = "",
     ) -> tuple[Record, dict[str, Any]]:
         until = -FOREVER if watermark is None else watermark
         layout = self.binding.layout
         for past in self.binding.replayed:
-            read = past.read(partials.sparkSession, self.places)
-            partials = partials.unionByName(read, allowMissingColumns=True)
+            earlier = past.read(partials.sparkSession, self.places, layout)
+            partials = partials.unionByName(earlier, allowMissingColumns=True)
             layout = past.into(layout)
         if self.binding.replayed:
             partials = place(partials, self.places.buckets)
@@ -229,6 +236,8 @@ class Pipeline:
             drained=watermark == FOREVER,
             apart=(0 if before is None else before.apart) if apart is None else apart,
             schedule=chosen.measured(buckets.values(), time.perf_counter() - begun, self.interval, cores),
+            kept={} if watermark is None else keep_on({} if before is None else before.kept, layout, watermark),
+            read=read,
             places=self.places_file,
         )
         record_bytes = 0

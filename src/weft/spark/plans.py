@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from weft.aggregates import Component
 from weft.engine import Grouping, Layout, TreeLayout
+from weft.engine.layout import FilterBit
 from weft.engine.succession import Reader, Standing
 from weft.model import Edges, Life
 from weft.spark.replay import Held
@@ -53,6 +54,10 @@ class PlanRecord:
     """Queries that joined while the job ran: a restart keeps them, though nobody gives them again."""
     dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What left while the job ran, by name: a restart leaves these texts out, though they are given again."""
+    given: int = 0
+    """Numbers that trees were given since the checkpoint began; earlier versions did not say."""
+    asked: int = 0
+    """Changes that it has taken in, of those that were asked for (see `asked`)."""
     fresh: tuple[str, ...] = ()
     """Queries whose first batch this is."""
     lives: Mapping[str, Life] = field(default_factory=dict)
@@ -92,6 +97,8 @@ def write_plan(store: Store, record: PlanRecord) -> None:
             "texts": dict(record.texts),
             "live": list(record.live),
             "dropped": {name: list(texts) for name, texts in record.dropped.items()},
+            "given": record.given,
+            "asked": record.asked,
             "fresh": list(record.fresh),
             "lives": {name: asdict(life) for name, life in record.lives.items()},
             "held": {name: asdict(held) for name, held in record.held.items()},
@@ -140,6 +147,8 @@ def read_plan(store: Store, name: str) -> PlanRecord:
         groupings=tuple(map(tuple, found["groupings"])),
         live=tuple(found["live"]),
         dropped={n: (t,) if isinstance(t, str) else tuple(t) for n, t in found["dropped"].items()},
+        given=found.get("given", 0),
+        asked=found.get("asked", 0),
         fresh=tuple(found["fresh"]),
         lives={name: Life(**life) for name, life in found.get("lives", {}).items()},
         held={name: Held(**held) for name, held in found.get("held", {}).items()},
@@ -154,8 +163,11 @@ def _changes_from(found: Mapping[str, Any]) -> tuple[Change, ...]:
     return tuple(Change(**change) for change in found["changes"])
 
 
-def plan_record(batch: int, layout: Layout, **rest: Any) -> PlanRecord:
-    return PlanRecord(batch=batch, standing=Standing.of(layout), fresh=tuple(sorted(layout.fresh)), **rest)
+def plan_record(batch: int, layout: Layout, given: int = 0, **rest: Any) -> PlanRecord:
+    given = max(given, 1 + max(tree.number for tree in layout.trees))
+    return PlanRecord(
+        batch=batch, standing=Standing.of(layout), fresh=tuple(sorted(layout.fresh)), given=given, **rest
+    )
 
 
 def _name(batch: int) -> str:
@@ -188,7 +200,7 @@ def _tree_from(found: Mapping[str, Any]) -> TreeLayout:
         edges=_edges(found["edges"]),
         begins=None if found["begins"] is None else _edges(found["begins"]),
         components=tuple(Component(kind, tuple(given), *setting) for kind, given, *setting in found["components"]),
-        filters={text: None if bit is None else (bit[0], bit[1]) for text, bit in found["filters"]},
+        filters={text: None if bit is None else FilterBit(*bit) for text, bit in found["filters"]},
         words=found["words"],
         queries=(),
         since=found["since"],

@@ -52,7 +52,7 @@ def asked(layout: Layout) -> Iterator[Asked]:
             if query.asked is not None and query.name not in layout.held:
                 asks = repr((query.filter, query.calls, query.outputs, query.having))
                 window, interval = query.asked, query.window.slide
-                yield Asked(query.name, tree.reads(query), asks, window, interval, query.since)
+                yield Asked(query.name, tree.reads(query), asks, window, interval, query.since, query.priority)
 
 
 def choose_refreshes(layout: Layout, before: Record | None, until: int) -> Refreshes:

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import count, pairwise, zip_longest
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -32,6 +32,7 @@ from weft.spark.blame import blame
 from weft.spark.checkpoint import FIRST_PLACES, Checkpoint, CheckpointMismatch, Record
 from weft.spark.live import CannotChange, Live, Since
 from weft.spark.moving import move
+from weft.spark.notes import SparkNotes
 from weft.spark.observing import Observer
 from weft.spark.pipeline import BatchMetrics, Pipeline, TreeState
 from weft.spark.places import Places
@@ -82,14 +83,18 @@ class Run:
         self._record = self.checkpoint.newest()
         self.checkpoint.verify(self._record)
         self.checkpoint.repair(self._record)
+        self._notes = SparkNotes(self.checkpoint.store)
+        self._notes.mend(-1 if self._record is None else self._record.batch - self._record.apart)
         places, places_file = self.checkpoint.places(self._record)
         buckets = job.buckets or (job.cores if places is None else places.buckets)
-        self._live = Live(job.weaver, job.plan, job.binding, self.checkpoint.store, sink.open, buckets)
+        weaver = replace(job.weaver, buckets=buckets)
+        bound = job.binding if job.weaver.buckets == buckets else weaver.bind(job.plan, ())
+        self._live = Live(weaver, job.plan, bound, self.checkpoint.store, sink.open, buckets)
         following = 0 if self._record is None else self._record.batch + 1
         binding = self._live.take_up(following, self._record)
+        if isinstance(sink, RepeatedSink) and (binding.homes or (places is not None and places.buckets != buckets)):
+            sink.undo(following)
         if places is not None and places.buckets != buckets:
-            if isinstance(sink, RepeatedSink):
-                sink.undo(following)
             places, places_file = None, ""
             if self._record is not None:
                 self._record = move(job.stream.sparkSession, self.checkpoint, self._record, binding, buckets)
@@ -137,7 +142,15 @@ class Run:
         before = self._record
         last, apart = (-1, 0) if before is None else (before.batch, before.apart)
         batch = number + apart
+        self._notes.make_durable()
+        read = self._notes.rows(number)
         if batch == last:
+            if before is not None and before.read not in ("", read):
+                raise CheckpointMismatch(
+                    f"{self.checkpoint.store.path(f'spark/offsets/{number}')} names other rows than batch {number} had "
+                    "when it was done: some would be in no answer, or in two; bring it back from a copy, or start with "
+                    "an empty checkpoint folder"
+                )
             return
         if batch != last + 1:
             raise CheckpointMismatch(
@@ -146,7 +159,7 @@ class Run:
                 "batches; bring them back, or start with an empty checkpoint folder"
             )
         try:
-            run = self._attempt(batch, before, lambda pipeline: pipeline.run_batch(rows, batch, before), rows)
+            run = self._attempt(batch, before, lambda pipeline: pipeline.run_batch(rows, batch, before, read), rows)
         except Exception as error:
             self._failure = error  # Spark passes on only its text
             raise
@@ -185,6 +198,8 @@ class Run:
                     raise
                 # Some buckets may have run it: what their workers remember of that is of another plan.
                 self._pipeline = replace(self._pipeline, epoch=uuid.uuid4().hex)
+                if isinstance(self.sink, RepeatedSink):
+                    self.sink.undo(batch)
 
     def _done(self, record: Record, metrics: BatchMetrics) -> None:
         with self._lock:
@@ -193,8 +208,7 @@ class Run:
             self._spent.update(metrics.phases)
         if self._pipeline.binding.replayed:
             self._live.committed()
-        found = self._pipeline.binding.phantoms.found
-        self._live.tell_of_phantoms(None if found is None else str(found.configuration))
+        self._live.tell_of_phantoms(self._pipeline.binding.phantoms.told)
         seen = self._observer.take(metrics)
         if seen is not None:
             self._live.observe(seen)
@@ -416,8 +430,6 @@ class Run:
         """
         with self._lock:
             binding = self._binding
-        found = binding.phantoms.found
-        tables = found.tables if found is not None and len(found.tables) == len(binding.feeds) else ()
         return [
             {
                 "keys": list(feed.keys.values()),
@@ -425,7 +437,7 @@ class Run:
                 "queries": [query.name for tree in feed.layout.trees for query in tree.queries],
                 "phantom": None if table is None else sorted(table),
             }
-            for feed, table in zip_longest(binding.feeds, tables)
+            for feed, table in zip(binding.feeds, binding.phantoms.above(binding.feeds), strict=True)
         ]
 
     def metrics(self) -> dict[str, Any]:
@@ -452,6 +464,7 @@ class Run:
             "answers_by_query": {} if record is None else dict(record.answers),
             "matched_by_query": {} if record is None else dict(record.matched),
             "state_bytes_written": 0 if record is None else record.state_bytes,
+            "synopsis_bytes": recent[-1].synopsis_bytes if recent else 0,
             "refreshes_by_query": refreshed(layout, schedule, mark),
             "refreshes": sum(schedule.refreshes.values()),
             "refreshes_per_second": sum(m.refreshes for m in recent) / busy if busy else 0.0,

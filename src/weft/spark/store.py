@@ -7,7 +7,7 @@ import errno
 import json
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,24 @@ class Store:
         """As `write`, for files that `make(path, filesystem)` makes; durable together, which is far cheaper."""
         for name, make in files.items():
             self._make(name, make, durable=False)
-        if files and self.local:
+        if files:
+            self.sync()
+
+    def sync_files(self, names: Collection[str]) -> None:
+        """Make files durable that others wrote; one that is gone by now is nobody's."""
+        system, root = self._open()
+        paths = [f"{root}/{name}" for name in sorted(names)]
+        for path in [*paths, *dict.fromkeys(path.rpartition("/")[0] for path in paths)]:
+            try:
+                self._sync(system, path)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise StoreError(_explain(path, error)) from error
+
+    def sync(self) -> None:
+        """Make durable whatever was written to the folder, by whomever; other file systems than local ones do that."""
+        if self.local:
             _sync_all(self._open()[1])
 
     def _make(self, name: str, make: Callable[[str, Any], None], *, durable: bool) -> None:
@@ -65,7 +82,7 @@ class Store:
         folder, _, base = target.rpartition("/")
         beside = f"{folder}/.{base}.{uuid.uuid4().hex}"
         try:
-            system.create_dir(folder, recursive=True)
+            self._create(system, folder)
             make(beside, system)
             if durable:
                 self._sync(system, beside)
@@ -120,6 +137,17 @@ class Store:
 
     def write_json(self, name: str, value: Any) -> int:
         return self.write(name, json.dumps(value, separators=(",", ":")).encode())
+
+    def _create(self, system: Any, folder: str) -> None:
+        """A folder that is durable itself: after a power cut, what is in it would be gone with its name."""
+        missing = []
+        if isinstance(system, fs.LocalFileSystem):
+            while not os.path.isdir(folder):
+                missing.append(folder)
+                folder = os.path.dirname(folder)
+        system.create_dir(missing[0] if missing else folder, recursive=True)
+        for new in reversed(missing):
+            self._sync(system, os.path.dirname(new))
 
     @staticmethod
     def _sync(system: Any, path: str) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pyspark.sql import DataFrame
+
 from weft.aggregates import Component
 from weft.engine import FeedLayout
 from weft.model import Edges
@@ -25,6 +27,11 @@ class NativeFeed:
     keys: Mapping[str, str]
     arguments: Mapping[str, str]
     signature: Signature
+
+    @property
+    def scatters(self) -> bool:
+        """Whether a row of it can be sent as a partial."""
+        return all(c.own for c in self.layout.components)
 
     @property
     def rolls(self) -> bool:
@@ -68,15 +75,22 @@ def union_edges(edges: Sequence[Edges]) -> Edges:
     return feed_slicing(together, sum((Fraction(1_000_000, slide) for slide, _ in together.classes), Fraction(0)))
 
 
+def signed(rows: DataFrame, tables: Sequence[NativeFeed | NativeTable]) -> DataFrame:
+    """Rows with the words of the tables' signatures: each is computed once, whatever asks for it."""
+    words = {n: t for table in tables for n, t in zip(table.signature.names, table.signature.words, strict=True)}
+    missing = {name: text for name, text in words.items() if name not in rows.columns}
+    return rows.selectExpr("*", *(f"{text} AS {name}" for name, text in missing.items())) if missing else rows
+
+
 def from_rows(number: int, table: NativeFeed | NativeTable, columns: PhysicalColumns, words: int) -> Texts:
-    """The text of each column for one table; those that only others use are NULL.
+    """The text of each column for one table, over signed rows; those that only others use are NULL.
 
     A row that none of the queries wants moves the watermark and nothing else: it has no slice and no group.
     """
     edges = table.layout.edges if isinstance(table, NativeFeed) else table.edges
     signature = table.signature
     texts = {"feed": str(number), "slice": _where(signature.passes, slice_of(edges))}
-    texts |= _words(signature.words, words)
+    texts |= _words(signature.names, words)
     for name, spark_type in columns.key_types.items():
         key = table.keys.get(name)
         texts[name] = f"CAST(NULL AS {spark_type})" if key is None else _where(signature.passes, key)
@@ -84,6 +98,18 @@ def from_rows(number: int, table: NativeFeed | NativeTable, columns: PhysicalCol
         argument = table.arguments.get(name)
         texts[name] = f"CAST(NULL AS {spark_type})" if argument is None else f"({argument})"
     return texts
+
+
+def as_partials(feed: NativeFeed, columns: PhysicalColumns, words: int, slots: Texts) -> Texts:
+    """The same for a feed whose rows are sent as partials of their own; `slots` are the types of partial columns."""
+    rows = from_rows(feed.layout.number, feed, columns, words)
+    texts = {name: text for name, text in rows.items() if name not in columns.argument_types}
+    found = {
+        name: f"CAST({own} AS {slots[name]})"
+        for component, names in zip(feed.layout.components, feed.layout.columns, strict=True)
+        for name, own in zip(names, component.own, strict=True)
+    }
+    return texts | {name: found.get(name, f"CAST(NULL AS {spark_type})") for name, spark_type in slots.items()}
 
 
 def from_table(feed: NativeFeed, table: NativeTable, columns: PhysicalColumns, words: int, slots: Texts) -> Texts:

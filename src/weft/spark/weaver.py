@@ -48,6 +48,8 @@ class Weaver:
     phantoms: Phantoms = field(default_factory=Phantoms, compare=False, repr=False)
     synopsis_limit: int | None = None
     """Bytes of values that all buckets may keep together; None: as many as come."""
+    buckets: int = 1
+    """That trees without keys are placed in."""
 
     @property
     def deviation(self) -> Fraction | None:
@@ -101,7 +103,7 @@ class Weaver:
 
     def bind(self, plan: Plan, groupings: Groupings) -> Binding:
         with remembering(self.known):
-            binding = bind_plan(plan, self.stream, self.event_time, groupings, self.phantoms)
+            binding = bind_plan(plan, self.stream, self.event_time, groupings, self.phantoms, self.buckets)
         return binding.with_layout(self.times.keep(binding.layout))
 
     def _optimize(self, workload: Workload, rate: float | Fraction, stream: Stream | None = None) -> Plan:
