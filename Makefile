@@ -35,7 +35,7 @@ test: jdk $(STAMP) ## all tests; ARGS="-k name" for some of them
 	$(BIN)/python -m pytest $(ARGS)
 
 soak: jdk $(STAMP) ## the tests that draw at random, ten times as long: a hundred and more kills, thousands of scripts
-	WEFT_SOAK=10 $(BIN)/python -m pytest tests/engine/test_changes.py tests/spark/test_recovery.py -k "script or random_moments" $(ARGS)
+	WEFT_SOAK=10 $(BIN)/python -m pytest tests/engine/test_changes.py tests/spark/test_recovery.py tests/spark/test_at_most.py -k "script or random_moments" $(ARGS)
 
 check: lint test ## lint, then test
 

@@ -46,6 +46,17 @@ def test_json_is_one_object_with_each_query_in_one_tree(queries: Path) -> None:
     assert sum('"low"' in tree for tree in names) == 1
 
 
+def test_nodes_place_every_query_and_say_what_each_has_to_do(queries: Path) -> None:
+    result = plan(queries, "--rate", "1.2", "--nodes", "2")
+    assert result.exit_code == 0, result.stderr
+    assert "Placed  knee  2 nodes  total " in result.stdout
+    placed = json.loads(plan(queries, "--rate", "1.2", "--nodes", "2", "--json").stdout)["placement"]
+    names = sorted(name for node in placed["nodes"] for tree in node["trees"] for name in tree["queries"])
+    assert names == ["high", "low", "q3"]
+    assert placed["total"] == pytest.approx(sum(node["cost"] for node in placed["nodes"]))
+    assert plan(queries, "--nodes", "0").exit_code == 2
+
+
 def test_the_page_is_written_and_the_text_still_printed(queries: Path, tmp_path: Path) -> None:
     result = plan(queries, "--html", tmp_path / "plan.html")
     assert result.stdout.startswith("Plan  ")

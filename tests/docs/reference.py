@@ -15,6 +15,7 @@ from typing import Any
 import weft
 from weft.aggregates import AGGREGATES, HOLISTIC, Algebra
 from weft.aggregates.operators import ALGEBRAS, NEEDS, OWN, accepts
+from weft.aggregates.registry import BUILT_IN
 from weft.kernels.techniques import blocks, prefix
 from weft.kernels.techniques.registry import TECHNIQUES
 from weft.model import Call
@@ -30,6 +31,9 @@ from weft.spark.session import local_session
 from weft.sql.functions import ALIASES, CASTS, GENERATORS, KEEPS_ROWS, NONDETERMINISTIC, RANKINGS, SCALARS
 
 DOCS = Path(__file__).parents[2] / "docs"
+SHIPPED = [name for name in AGGREGATES if name in BUILT_IN or name in HOLISTIC]
+"""Not those that somebody has registered since."""
+
 WRITTEN = "<!-- Written from the code by `make docs`: change the docstrings, not this page. -->"
 
 
@@ -159,7 +163,7 @@ def _aggregates() -> str:
     names: dict[str, list[str]] = {}
     for alias, name in ALIASES.items():
         names.setdefault(name, []).append(alias)
-    rows = [[f"`{_signature(name)}`", _listed(names.get(name, [])), _kept(name), _answer(name)] for name in AGGREGATES]
+    rows = [[f"`{_signature(name)}`", _listed(names.get(name, [])), _kept(name), _answer(name)] for name in SHIPPED]
     return _table(["aggregate", "also written", "keeps", "answer"], rows)
 
 
@@ -187,6 +191,8 @@ WRITTEN_SO = {
     "percentile_approx": "percentile_approx(x, share[, accuracy])",
     "approx_count_distinct": "approx_count_distinct(x[, deviation])",
     "approx_top_k": "approx_top_k(x[, k[, tracked]])",
+    "histogram_numeric": "histogram_numeric(x, bins)",
+    "top_k_sum": "top_k_sum(item, measure[, k])",
     "first": "first(x[, ignore_nulls])",
     "last": "last(x[, ignore_nulls])",
 }
@@ -201,12 +207,17 @@ def _signature(name: str) -> str:
 
 def _kept(name: str) -> str:
     least = max(1, AGGREGATES[name].arity[0])
-    arguments = ("x", "0.5") if name in ("percentile", "percentile_approx") else tuple("xyz"[:least])
+    numbered = name in ("percentile", "percentile_approx", "histogram_numeric")
+    arguments = ("x", "0.5") if numbered else tuple("xyz"[:least])
     kinds = dict.fromkeys(c.kind for c in AGGREGATES[name].components(Call(name, arguments), {"x": "double"}))
     return ", ".join(kinds)
 
 
 def _answer(name: str) -> str:
+    if name == "histogram_numeric":
+        return "bins of the window's values, by a sketch; Spark's where every value has one"
+    if name == "top_k_sum":
+        return "the first k of Spark's GROUP BY item, floats to 1e-9 relative"
     if name in HOLISTIC:
         return "within Spark's bounds, by a sketch" if "approx" in name else "Spark's"
     exact = {"count", "max", "min", "bit_and", "bit_or", "bit_xor", "max_by", "min_by"}

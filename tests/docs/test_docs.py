@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reference import pages
+from typer.main import get_command
 
 import weft
+from weft.cli import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -47,6 +51,38 @@ def test_sql_is_served(page: Path) -> None:
         assert weft.parse(text)
 
 
+PLAIN = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"`((?:SPARK_MASTER=\S+ )?weft [^`]+)`")
+COMMANDS = get_command(app)
+
+
+def command_lines(page: Path) -> list[str]:
+    text = page.read_text()
+    typed = [line for block in PLAIN.findall(text) for line in block.replace("\\\n", " ").splitlines()]
+    return [line for line in [*typed, *INLINE.findall(text)] if re.match(r"(SPARK_MASTER=\S+ )?weft [a-z-]", line)]
+
+
+def options_of(words: list[str]) -> set[str]:
+    """The options of the command that is named there, which must be one."""
+    command: Any = COMMANDS
+    while hasattr(command, "commands") and words and not words[0].startswith("-"):
+        found = command.get_command(None, words[0])
+        if found is None:
+            assert words[0].isupper(), f"{words[0]} is no command"  # a name to be filled in
+            break
+        command, words = found, words[1:]
+    return {"--help", "--debug"} | {option for parameter in command.params for option in parameter.opts}
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if command_lines(p)], ids=named)
+def test_commands_and_their_options_are_there(page: Path) -> None:
+    for line in command_lines(page):
+        words = shlex.split(line)
+        words = words[words.index("weft") + 1 :]
+        unknown = {w for w in words if re.match(r"--\w", w)} - options_of(words)
+        assert not unknown, f"{line}: no such options"
+
+
 def test_every_page_is_in_the_contents() -> None:
     contents = (ROOT / "mkdocs.yml").read_text()
     missing = [
@@ -75,6 +111,30 @@ def run_apart(script: str, folder: Path, *arguments: str) -> str:
 def test_the_ten_minutes_run(tmp_path: Path) -> None:
     script = "\n".join(blocks(ROOT / "docs" / "index.md", "python"))
     assert "['last_minute', 'burst']" in run_apart(script, tmp_path)
+
+
+README = """
+import numpy as np
+from weft.spark import local_session
+
+spark = local_session()
+rows = "timestamp_millis(1700000000000 + id * 10) AS ts", "'AAPL' AS symbol", "100D + id % 7 AS price"
+spark.range(600).selectExpr(*rows).write.parquet("trades")
+trades = spark.readStream.schema("ts TIMESTAMP, symbol STRING, price DOUBLE").parquet("trades")
+other = "CREATE VIEW other AS SELECT window, count(*) AS n FROM trades GROUP BY window(ts, '1 minute', '5 seconds')"
+{}
+run.query.processAllAvailable()
+print(run.queries())
+run.stop()
+print(weft.parse("SELECT geometric_mean(price) AS mean FROM trades [RANGE 1 HOUR]")[0].calls[0].function)
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_readme_runs(tmp_path: Path) -> None:
+    shown = run_apart(README.format("\n".join(blocks(ROOT / "README.md", "python"))), tmp_path)
+    assert shown.splitlines()[-2:] == ["['last_minute', 'burst', 'other']", "geometric_mean"]
 
 
 SHOWN = """

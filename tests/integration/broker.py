@@ -136,7 +136,7 @@ def main() -> None:
         ):
             print(
                 f"Kafka listens on {servers}; {TRADES_A_SECOND} trades a second go to the topic {TOPIC}. In another "
-                "terminal, weave them:\n\n"
+                "terminal, in this folder, weave them:\n\n"
                 f'  echo "{QUERIES}" > queries.sql\n'
                 f"  export WEFT_CONNECTOR_JARS={connectors}\n"
                 f"  .venv/bin/weft run queries.sql --source kafka:{servers}/{TOPIC} "

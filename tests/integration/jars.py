@@ -37,6 +37,7 @@ def fetch(name: str, artifacts: Sequence[str], *, alone: bool = False) -> Path:
     if shutil.which("mvn") is None:
         raise NoJars(f"{', '.join(artifacts)} are not in {folder}: install Maven (apt-get install maven) to fetch them")
     CACHE.mkdir(parents=True, exist_ok=True)
+    print(f"Maven fetches {', '.join(artifacts)}; this happens once", flush=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as made:
         (Path(made) / "pom.xml").write_text(_pom(artifacts, alone), encoding="utf-8")
         goal = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=jars"]

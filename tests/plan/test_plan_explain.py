@@ -248,8 +248,22 @@ def test_values_that_are_kept_are_told_with_the_sketch_that_would_fit() -> None:
     plan = optimize(parse(";".join(texts)), rate=1000)
     exact, sketch = (line for line in explain(plan).splitlines() if line.startswith("  values of"))
     assert exact.startswith("  values of count(DISTINCT u)  tree 1  at most 54.9 MiB for 1 h   2,000 moves/s")
-    assert "and 15.0 KiB a group and slice" in sketch
+    assert "at most 900.0 KiB for 1 h, and 15.0 KiB a group and slice   32 moves/s" in sketch
     assert warn_of_synopses(plan, 2**30) == []
     warning, way_out = warn_of_synopses(plan, 2**20)
-    assert "109.9 MiB, above the limit of 1.0 MiB" in warning
-    assert way_out.endswith("use approx_count_distinct(u)")
+    assert "55.8 MiB, above the limit of 1.0 MiB" in warning
+    assert way_out.endswith("use approx_count_distinct(u) (900.0 KiB a group at most)")
+
+
+@pytest.mark.parametrize(("limit", "accuracy"), [(300, 10_000), (5, 1000), (0.2, 100), (0.01, 100)])
+def test_the_percentile_that_is_named_is_the_finest_that_fits(limit: float, accuracy: int) -> None:
+    text = "SELECT median(v) FILTER (WHERE v > 1) AS a FROM s GROUP BY window(ts, '1 hour', '10 minutes')"
+    plan = optimize(parse(text), rate=10_000)
+    _, way_out = warn_of_synopses(plan, int(limit * 2**20))
+    assert f"use percentile_approx(v, 0.5, {accuracy}) FILTER (WHERE v > 1) (" in way_out
+
+
+def test_no_sketch_is_named_that_would_not_keep_less() -> None:
+    plan = optimize(parse("SELECT median(v) AS a FROM s GROUP BY window(ts, '1 minute', '1 second')"), rate=100)
+    (warning,) = warn_of_synopses(plan, 100)
+    assert "above the limit of 100 B" in warning

@@ -53,7 +53,7 @@ def test_the_pictures_of_the_docs(url: str) -> None:
         page.set_default_timeout(60_000)
         page.goto(f"{url}/#/")
         page.wait_for_selector(".saved:has-text('sharing saves')")
-        save(page, "plan")
+        save(page, "plan", whole=True)
         page.goto(f"{url}/#/answers")
         page.wait_for_selector("article p:has-text('answers up to batch')")
         save(page, "answers")
@@ -71,8 +71,9 @@ def test_the_pictures_of_the_docs(url: str) -> None:
         save(page, "phone")
 
 
-def save(page: Any, name: str) -> None:
+def save(page: Any, name: str, *, whole: bool = False) -> None:
+    """What the window shows, or the whole page."""
     page.wait_for_timeout(1500)
     path = FOLDER / f"{name}.png"
-    page.screenshot(path=path)
+    page.screenshot(path=path, full_page=whole)
     assert path.stat().st_size < LARGEST

@@ -249,8 +249,9 @@ def _kafka() -> Finding:
     if found is not None:
         return Finding(what, "ok", str(found))
     fix = (
-        f"Spark fetches org.apache.spark:spark-sql-kafka-0-10_2.13:{ours} from Maven Central when a job names a topic; "
-        f"without a network, or for another release, point {CONNECTOR_JARS} at a folder of its jars"
+        f"Spark fetches org.apache.spark:spark-sql-kafka-0-10_2.13:{ours} from Maven Central when a job names a topic, "
+        f"if it is there; if not, or without a network, point {CONNECTOR_JARS} at a folder of jars, such as "
+        "`make kafka` fetches in a clone (docs/kafka.md)"
     )
     return Finding(what, "optional", "not fetched yet; only Kafka sources and sinks need it", fix)
 

@@ -13,8 +13,10 @@ import typer
 from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
 from weft.model import WeftError
 from weft.optimizer import optimize
+from weft.optimizer.cost import Cost
 from weft.optimizer.estimate import Stream, estimate
 from weft.optimizer.serving import known_latency, load_speeds, serve
+from weft.optimizer.techniques import TECHNIQUES
 from weft.optimizer.weights import load_weights
 from weft.plan import explain, to_html, to_json
 
@@ -62,6 +64,9 @@ def plan(
     cost: Annotated[
         str, typer.Option(metavar="COST", help="Compare plans by operations, or by seconds (after weft calibrate).")
     ] = "operations",
+    nodes: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Also place the queries on so many nodes.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     html: Annotated[Path | None, typer.Option(metavar="F", help="Also write the plan as a page to this file.")] = None,
 ) -> None:
@@ -77,4 +82,13 @@ def plan(
             html.write_text(to_html(woven), encoding="utf-8")
         except OSError as error:
             raise UnwritablePage(f"{html}: {error.strerror}; name a file that can be written") from error
-    typer.echo(json.dumps(to_json(woven), indent=2) if as_json else explain(woven))
+    said, told = to_json(woven) if as_json else {}, [] if as_json else [explain(woven)]
+    if nodes is not None:
+        from weft.optimizer.placement import Node, place_groupings
+        from weft.optimizer.placement.explaining import explain_placement, placement_json
+
+        priced = Cost(TECHNIQUES[woven.technique])
+        placed = place_groupings(woven.workload, [Node()] * nodes, woven.rate, cost=priced)
+        said["placement"] = placement_json(placed)
+        told.append(explain_placement(placed))
+    typer.echo(json.dumps(said, indent=2) if as_json else "\n".join(told))

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from typing import TYPE_CHECKING, Annotated, cast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from weft.cli.progress import Metrics, Progress
-from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
-from weft.cli.stream import (
-    AsJson,
-    BadSinkOption,
-    Buckets,
-    CheckpointFolder,
-    FilesABatch,
-    ForSeconds,
-    IdleTimeout,
-    Lateness,
-    LateOption,
-    LateSink,
-    MaxSkew,
-    Retain,
-    RowsABatch,
-    Schema,
-    Sink,
-    Source,
-    SynopsisLimit,
-    Trigger,
-    Watermark,
-    weave_stream,
-)
+from weft.cli.queries import read_queries
+from weft.cli.stream import AsJson, ForSeconds, StreamOptions, takes_stream
 
 if TYPE_CHECKING:
     from weft.spark import Run
@@ -39,78 +22,50 @@ LOOK_SECONDS = 0.5
 """How often a run is looked at for the progress line."""
 
 
+@takes_stream
 def run(
-    file: QueryFile,
-    source: Source,
-    sink: Sink,
-    checkpoint: CheckpointFolder,
-    event_time: EventTime = "ts",
-    watermark: Watermark = "10 seconds",
+    stream: StreamOptions,
     drain: Annotated[bool, typer.Option("--drain", help="Read what is there, answer every window, end.")] = False,
-    schema: Schema = None,
-    files_a_batch: FilesABatch = None,
-    rows_a_batch: RowsABatch = None,
-    bad_sink: BadSinkOption = None,
-    trigger: Trigger = "1 second",
-    late: LateOption = "drop",
-    lateness: Lateness = None,
-    late_sink: LateSink = None,
-    retain: Retain = None,
-    buckets: Buckets = None,
-    max_skew: MaxSkew = None,
-    idle_timeout: IdleTimeout = None,
-    strategy: Strategy = "tri_weave",
-    technique: Technique = "auto",
-    latency: LatencyOption = "batch",
-    synopsis_limit: SynopsisLimit = None,
     as_json: AsJson = False,
     seconds: ForSeconds = None,
 ) -> None:
-    """Answer the queries over a stream, until stopped."""
-    workload = read_queries(file, event_time)
-    job = weave_stream(
-        workload,
-        source,
-        sink,
-        event_time=event_time,
-        watermark=watermark,
-        schema=schema,
-        files_a_batch=files_a_batch,
-        rows_a_batch=rows_a_batch,
-        bad_sink=bad_sink,
-        late=late,
-        lateness=lateness,
-        retain=retain,
-        buckets=buckets,
-        max_skew=max_skew,
-        idle_timeout=idle_timeout,
-        strategy=strategy,
-        technique=technique,
-        latency=latency,
-        synopsis_limit=synopsis_limit,
-    )
-    started = job.start(
-        sink=sink, checkpoint=checkpoint, trigger=trigger, available_now=drain, late_sink=late_sink, bad_sink=bad_sink
-    )
-    with Progress(as_json=as_json) as progress:
-        watch(started, progress, seconds)
-        if drain:
-            started.drain()
-            show(started, progress)
+    """Answer the queries over a stream, until stopped by Ctrl-C or SIGTERM."""
+    job = stream.weave(read_queries(stream.file, stream.event_time))
+    with stopped_by_signals() as stopped:
+        started = stream.start(job, available_now=drain)
+        with Progress(as_json=as_json) as progress:
+            watch(started, progress, stopped, seconds)
+            if drain and not stopped.is_set():
+                started.drain()
+                show(started, progress)
 
 
-def watch(run: Run, progress: Progress, seconds: float | None) -> None:
-    """Show the run until it ends, or stop it after `seconds` or at Ctrl-C."""
+def watch(run: Run, progress: Progress, stopped: threading.Event, seconds: float | None) -> None:
+    """Show the run until it ends, or stop it after `seconds` or when it is to be stopped."""
     begun = time.monotonic()
-    try:
-        while not run.wait(LOOK_SECONDS):
-            show(run, progress)
-            if seconds is not None and time.monotonic() - begun >= seconds:
-                run.stop()
-                break
-    except KeyboardInterrupt:
-        run.stop()
+    while not run.wait(LOOK_SECONDS):
+        show(run, progress)
+        if stopped.is_set() or (seconds is not None and time.monotonic() - begun >= seconds):
+            run.stop()
+            break
     show(run, progress)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM and Ctrl-C set, instead of ending the process in the middle of a batch."""
+    stopped = threading.Event()
+
+    def stop(number: int, frame: Any) -> None:
+        stopped.set()
+
+    # Spark's own handler of SIGINT, which cancels the batch that runs, is put back in the end.
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def show(run: Run, progress: Progress) -> None:

@@ -5,44 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from weft.cli.client import DEFAULT_PORT
 from weft.cli.progress import Progress
-from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
-from weft.cli.run import LOOK_SECONDS, show
-from weft.cli.stream import (
-    AsJson,
-    BadSinkOption,
-    Buckets,
-    CheckpointFolder,
-    FilesABatch,
-    ForSeconds,
-    IdleTimeout,
-    Lateness,
-    LateOption,
-    LateSink,
-    MaxSkew,
-    Retain,
-    RowsABatch,
-    Schema,
-    Sink,
-    Source,
-    SynopsisLimit,
-    Trigger,
-    Watermark,
-    parse_bytes,
-    weave_stream,
-)
+from weft.cli.queries import read_queries
+from weft.cli.run import LOOK_SECONDS, show, stopped_by_signals
+from weft.cli.stream import AsJson, ForSeconds, StreamOptions, parse_bytes, takes_stream
 from weft.model import WeftError
 
 if TYPE_CHECKING:
@@ -57,29 +32,9 @@ class BadToken(WeftError):
     """A token that cannot be used."""
 
 
+@takes_stream
 def serve(
-    file: QueryFile,
-    source: Source,
-    sink: Sink,
-    checkpoint: CheckpointFolder,
-    event_time: EventTime = "ts",
-    watermark: Watermark = "10 seconds",
-    schema: Schema = None,
-    files_a_batch: FilesABatch = None,
-    rows_a_batch: RowsABatch = None,
-    bad_sink: BadSinkOption = None,
-    trigger: Trigger = "1 second",
-    late: LateOption = "drop",
-    lateness: Lateness = None,
-    late_sink: LateSink = None,
-    retain: Retain = None,
-    buckets: Buckets = None,
-    max_skew: MaxSkew = None,
-    idle_timeout: IdleTimeout = None,
-    strategy: Strategy = "tri_weave",
-    technique: Technique = "auto",
-    latency: LatencyOption = "batch",
-    synopsis_limit: SynopsisLimit = None,
+    stream: StreamOptions,
     host: Annotated[str, typer.Option(help="Where to listen; others than this machine need a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = DEFAULT_PORT,
     token_file: Annotated[
@@ -102,41 +57,14 @@ def serve(
 
     token = read_token(token_file)
     check_host(host, token)
-    workload = read_queries(file, event_time)
+    workload = read_queries(stream.file, stream.event_time)
     limits = Limits(queries=max_queries, state_bytes=max_state)
     limits.check_queries(0, len(workload))
     with open_socket(host, port) as bound:
-        job = weave_stream(
-            workload,
-            source,
-            sink,
-            event_time=event_time,
-            watermark=watermark,
-            schema=schema,
-            files_a_batch=files_a_batch,
-            rows_a_batch=rows_a_batch,
-            bad_sink=bad_sink,
-            late=late,
-            lateness=lateness,
-            retain=retain,
-            buckets=buckets,
-            max_skew=max_skew,
-            idle_timeout=idle_timeout,
-            strategy=strategy,
-            technique=technique,
-            latency=latency,
-            synopsis_limit=synopsis_limit,
-        )
+        job = stream.weave(workload)
         answers = AnswerBuffer(keep)
         with stopped_by_signals() as stopped:
-            started = job.start(
-                sink=sink,
-                checkpoint=checkpoint,
-                trigger=trigger,
-                late_sink=late_sink,
-                tap=answers,
-                bad_sink=bad_sink,
-            )
+            started = stream.start(job, tap=answers)
             service = Service(started, answers, limits)
             server = Server(make_app(service, token), bound)
             server.start()
@@ -167,23 +95,6 @@ def read_token(file: Path | None) -> str | None:
     if not re.fullmatch(r"[!-~]+", found.strip()):
         raise BadToken(f"{where} holds no token; a token is one word of letters, digits and signs, without spaces")
     return found.strip()
-
-
-@contextmanager
-def stopped_by_signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM and Ctrl-C set, instead of ending the process in the middle of a batch."""
-    stopped = threading.Event()
-
-    def stop(number: int, frame: Any) -> None:
-        stopped.set()
-
-    # Spark's own handler of SIGINT, which cancels the batch that runs, is put back in the end.
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield stopped
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def watch(

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, cast, get_type_hints
 
 import typer
 
+from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique
 from weft.model import Workload
 from weft.optimizer.serving import known_latency
 
 if TYPE_CHECKING:
-    from weft.spark import Job
+    from weft.spark import Job, Run
     from weft.spark.times import Late
+
+P = ParamSpec("P")
 
 BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -48,7 +54,12 @@ Source = Annotated[
         metavar="SRC", help="parquet:DIR, json:DIR, csv:DIR, orc:DIR, kafka:HOST:PORT/TOPIC, or rate:ROWS_A_SECOND."
     ),
 ]
-Sink = Annotated[str, typer.Option(metavar="SINK", help="parquet:DIR, kafka:HOST:PORT/TOPIC, console or noop.")]
+Sink = Annotated[
+    str,
+    typer.Option(
+        metavar="SINK", help="parquet:DIR, kafka:HOST:PORT/TOPIC, postgresql://HOST/DATABASE, console or noop."
+    ),
+]
 CheckpointFolder = Annotated[Path, typer.Option(metavar="DIR", help="Where state and batch records are kept.")]
 Watermark = Annotated[str, typer.Option(metavar="INTERVAL", help="How late a row may be.")]
 Schema = Annotated[
@@ -96,53 +107,95 @@ SynopsisLimit = Annotated[
 ]
 
 
-def weave_stream(
-    workload: Workload,
-    source: str,
-    sink: str,
-    *,
-    event_time: str,
-    watermark: str,
-    schema: str | None,
-    files_a_batch: int | None,
-    rows_a_batch: int | None,
-    bad_sink: str | None,
-    late: str,
-    lateness: str | None,
-    retain: str | None,
-    buckets: int | None,
-    max_skew: str | None,
-    idle_timeout: str | None,
-    strategy: str,
-    technique: str,
-    latency: str,
-    synopsis_limit: int | None,
-) -> Job:
-    """The queries woven over the source that the options name."""
-    from weft.spark import connectors, local_session, open_source, weave
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """What a command is told of its queries, their stream and where answers go, in the order of the help."""
 
-    stream = open_source(
-        local_session(connectors(source, sink)),
-        source,
-        schema=schema,
-        files_a_batch=files_a_batch,
-        rows_a_batch=rows_a_batch,
-        event_time=event_time,
-        bad="stop" if bad_sink is None else "aside",
+    file: QueryFile
+    source: Source
+    sink: Sink
+    checkpoint: CheckpointFolder
+    event_time: EventTime = "ts"
+    watermark: Watermark = "10 seconds"
+    schema: Schema = None
+    files_a_batch: FilesABatch = None
+    rows_a_batch: RowsABatch = None
+    bad_sink: BadSinkOption = None
+    trigger: Trigger = "1 second"
+    late: LateOption = "drop"
+    lateness: Lateness = None
+    late_sink: LateSink = None
+    retain: Retain = None
+    buckets: Buckets = None
+    max_skew: MaxSkew = None
+    idle_timeout: IdleTimeout = None
+    strategy: Strategy = "tri_weave"
+    technique: Technique = "auto"
+    latency: LatencyOption = "batch"
+    synopsis_limit: SynopsisLimit = None
+
+    def weave(self, workload: Workload) -> Job:
+        """The queries woven over the source that the options name."""
+        from weft.spark import connectors, local_session, open_source, weave
+
+        stream = open_source(
+            local_session(connectors(self.source, self.sink)),
+            self.source,
+            schema=self.schema,
+            files_a_batch=self.files_a_batch,
+            rows_a_batch=self.rows_a_batch,
+            event_time=self.event_time,
+            bad="stop" if self.bad_sink is None else "aside",
+        )
+        return weave(
+            stream,
+            workload,
+            event_time=self.event_time,
+            watermark=self.watermark,
+            late=cast("Late", self.late),
+            lateness=self.lateness,
+            retain=self.retain,
+            buckets=self.buckets,
+            max_skew=self.max_skew,
+            idle_timeout=self.idle_timeout,
+            strategy=self.strategy,
+            technique=self.technique,
+            latency=known_latency(self.latency),
+            synopsis_limit=self.synopsis_limit,
+        )
+
+    def start(self, job: Job, **more: Any) -> Run:
+        """The job begun, with what else the command has to say to it."""
+        return job.start(
+            sink=self.sink,
+            checkpoint=self.checkpoint,
+            trigger=self.trigger,
+            late_sink=self.late_sink,
+            bad_sink=self.bad_sink,
+            **more,
+        )
+
+
+def takes_stream(command: Callable[Concatenate[StreamOptions, P], None]) -> Callable[..., None]:
+    """A command that has all of `StreamOptions` before its own options; Typer reads them from its signature."""
+
+    def run(**given: Any) -> None:
+        stream = StreamOptions(**{field.name: given.pop(field.name) for field in fields(StreamOptions)})
+        command(stream, **given)  # type: ignore[call-arg]
+
+    hints = get_type_hints(StreamOptions, include_extras=True)
+    shared = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(StreamOptions)
+    ]
+    _, *own = inspect.signature(command, eval_str=True).parameters.values()
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*shared, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own)]
     )
-    return weave(
-        stream,
-        workload,
-        event_time=event_time,
-        watermark=watermark,
-        late=cast("Late", late),
-        lateness=lateness,
-        retain=retain,
-        buckets=buckets,
-        max_skew=max_skew,
-        idle_timeout=idle_timeout,
-        strategy=strategy,
-        technique=technique,
-        latency=known_latency(latency),
-        synopsis_limit=synopsis_limit,
-    )
+    run.__doc__ = command.__doc__
+    return run

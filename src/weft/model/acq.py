@@ -77,6 +77,8 @@ class ACQ:
     refresh: Refresh = "exact"
     asked: Window | None = None
     """At most: the window that was asked for, where `window` has an interval for its slide."""
+    priority: int = 0
+    """At most: of queries that are due at the same time, the one with the greater priority comes first."""
     text: str = field(default="", compare=False)
     spark_sql: str = field(default="", compare=False)
     life: Life | None = field(default=None, compare=False)

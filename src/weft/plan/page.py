@@ -27,7 +27,8 @@ STYLE = """
   background: var(--page); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
 @media (prefers-color-scheme: dark) { .weft-plan { --ink: #e6e8ec; --dim: #98a2b3; --page: #14171d; --line: #343a46;
   --stream: #93a1c2; --feed: #5bb5bd; --tree: #e09a60; --query: #ab8fd8; } }
-.weft-plan h1 { font-size: 1.3rem; margin: 0; } .weft-plan p { margin: .3rem 0 1.2rem; color: var(--dim); }
+.weft-plan h1 { font-size: 1.3rem; margin: 0; } .weft-plan h2 { font-size: 1.1rem; margin: 1.5rem 0 0; }
+.weft-plan p { margin: .3rem 0 1.2rem; color: var(--dim); }
 .weft-plan svg { width: 100%; height: auto; } .weft-plan svg text { font-size: 12px; fill: var(--ink); }
 .weft-plan svg .dim { fill: var(--dim); } .weft-plan .stream { fill: var(--stream); }
 .weft-plan .feed { fill: var(--feed); } .weft-plan .tree { fill: var(--tree); }
@@ -61,14 +62,14 @@ class _Box:
         return (self.first + self.last + 1) * ROW / 2
 
 
-def to_html(plan: Plan) -> str:
-    """The page, complete: no script, nothing to fetch."""
+def to_html(plan: Plan, more: str = "") -> str:
+    """The page, complete: no script, nothing to fetch. `more` stands at its end."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>weft plan: {len(plan.workload)} queries, {len(plan.trees)} trees</title>\n"
         f'<style>{STYLE}{PAGE_STYLE}</style></head><body class="weft-plan">\n'
-        f"{_said(plan)}{_picture(plan)}\n{_table(plan)}\n</body></html>\n"
+        f"{_said(plan)}{_picture(plan)}\n{_table(plan)}\n{more}</body></html>\n"
     )
 
 

@@ -140,7 +140,8 @@ def extras(query: ACQ) -> str:
         parts.append(f"offset {duration(query.shown.offset)}")
     if query.refresh == "at_most":
         every = "" if query.asked is None else f", at multiples of {duration(query.window.slide)}"
-        parts.append(f"answers at most a slide apart{every}")
+        first = f", priority {query.priority}" if query.priority else ""
+        parts.append(f"answers at most a slide apart{every}{first}")
     if query.keys:
         parts.append(f"by {', '.join(query.keys)}")
     if query.where:

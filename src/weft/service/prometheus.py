@@ -107,6 +107,12 @@ def families(service: Service) -> list[Family]:
         ),
         Family("weft_state_bytes", "gauge", "State in the checkpoint.", one(sum(t["state_bytes"] for t in trees))),
         Family(
+            "weft_synopsis_bytes",
+            "gauge",
+            "Values, or samples of them, that percentiles and the like kept in the last batch; what a limit is for.",
+            one(metrics["synopsis_bytes"]),
+        ),
+        Family(
             "weft_worker_memory_bytes",
             "gauge",
             "Memory of the Python workers of the last batch, at most.",

@@ -173,6 +173,7 @@ class Status(BaseModel):
     refresh_runs: int
     refresh_shared_runs: int = Field(description="Runs in which several queries with SLIDE AT MOST were answered.")
     state_bytes: int
+    synopsis_bytes: int = Field(description="Values, or samples of them, that percentiles and the like kept at last.")
     queries: int
     waiting: list[str] = Field(description="Queries that still read their past from the source.")
     failed: dict[str, str] = Field(description="Queries that left because they could not be answered, and why.")

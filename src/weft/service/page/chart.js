@@ -6,6 +6,7 @@ import { colour, HUES, onTheme } from "./theme.js";
 const LEFT = 46;
 const BOTTOM = 18;
 const TOP = 6;
+const WIDEST_BAR = 14;
 const dirty = new Set();
 
 // All charts that changed are drawn in one frame, each once.
@@ -64,7 +65,8 @@ export class LineChart {
       context.fillText("nothing yet", LEFT, height / 2);
       return;
     }
-    const x = (value) => LEFT + ((value - span.left) / (span.right - span.left || 1)) * (width - LEFT - 8);
+    const inset = this.bars ? WIDEST_BAR / 2 : 0; // the first and the last bar are whole as well
+    const x = (value) => LEFT + inset + ((value - span.left) / (span.right - span.left || 1)) * (width - LEFT - 8 - 2 * inset);
     const y = (value) => height - BOTTOM - ((value - span.low) / (span.high - span.low || 1)) * (height - BOTTOM - TOP);
     this.axes(context, span, x, y, width, height);
     this.series.forEach((one, i) => {
@@ -78,7 +80,7 @@ export class LineChart {
 
   axes(context, span, x, y, width, height) {
     context.lineWidth = 1;
-    for (const value of ticks(span.low, span.high)) {
+    for (const value of ticks(span)) {
       context.strokeStyle = colour("line");
       context.beginPath();
       context.moveTo(LEFT, y(value));
@@ -149,7 +151,9 @@ function extent(series, zero) {
   }
   if (left > right) return null;
   if (low === high) { low -= zero && low === 0 ? 0 : Math.abs(low) * 0.05 || 1; high += Math.abs(high) * 0.05 || 1; }
-  return { left, right, low, high };
+  // From one line of the grid to another, so that the largest value can be read off as well.
+  const step = stride(low, high);
+  return { left, right, low: Math.floor(low / step) * step, high: Math.ceil(high / step) * step, step };
 }
 
 function line(context, points, x, y) {
@@ -161,7 +165,7 @@ function line(context, points, x, y) {
 }
 
 function bars(context, points, x, y, span, width) {
-  const wide = Math.max(1, Math.min(14, (width - LEFT) / Math.max(points.length, 1) - 1));
+  const wide = Math.max(1, Math.min(WIDEST_BAR, (width - LEFT) / Math.max(points.length, 1) - 1));
   for (const [at, value] of points) context.fillRect(x(at) - wide / 2, y(Math.max(value, 0)), wide, Math.abs(y(value) - y(0)));
 }
 
@@ -171,10 +175,13 @@ function nearest(points, distance) {
   return best;
 }
 
-function ticks(low, high) {
+function stride(low, high) {
   const rough = (high - low) / 3;
-  const step = [1, 2, 5, 10].map((m) => m * 10 ** Math.floor(Math.log10(rough))).find((s) => s >= rough);
+  return [1, 2, 5, 10].map((m) => m * 10 ** Math.floor(Math.log10(rough))).find((s) => s >= rough);
+}
+
+function ticks({ low, high, step }) {
   const found = [];
-  for (let place = Math.ceil(low / step); place * step <= high; place += 1) found.push(place * step || 0);
+  for (let place = Math.round(low / step); place <= Math.round(high / step); place += 1) found.push(place * step || 0);
   return found;
 }

@@ -148,6 +148,10 @@ function draw(context, placed, chosen) {
   context.textBaseline = "middle";
   const ink = colour("ink");
   const dim = colour("dim");
+  // A rim in the colour of the card keeps labels readable where they lie over bands.
+  context.strokeStyle = colour("card");
+  context.lineWidth = 3;
+  context.lineJoin = "round";
   const hues = Object.fromEntries(placed.columns.map(({ kind }) => [kind, colour(kind)]));
   context.fillStyle = dim;
   placed.columns.forEach(({ kind, x }, i) => {
@@ -188,14 +192,18 @@ const nextColumn = (placed, box) => placed.columns.find(({ x }) => x > box.x)?.x
 
 function label(context, box, room, ink, dim) {
   const x = box.x + box.width + 5;
-  context.fillStyle = ink;
   const name = clipped(context, box.label, room);
-  context.fillText(name, x, box.middle);
+  rimmed(context, name, x, box.middle, ink);
   const left = room - context.measureText(`${name}  `).width;
   if (left > 40 && box.note) {
-    context.fillStyle = dim;
-    context.fillText(clipped(context, box.note, left), x + context.measureText(`${name}  `).width, box.middle);
+    rimmed(context, clipped(context, box.note, left), x + context.measureText(`${name}  `).width, box.middle, dim);
   }
+}
+
+function rimmed(context, text, x, y, hue) {
+  context.strokeText(text, x, y);
+  context.fillStyle = hue;
+  context.fillText(text, x, y);
 }
 
 function clipped(context, text, room) {
