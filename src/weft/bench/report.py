@@ -51,7 +51,7 @@ class Drawn:
     seconds: float
 
     def count(self, agrees: bool | None) -> int:
-        return sum(claim.agrees is agrees for claim in self.claims)
+        return sum(claim.agrees is agrees for claim in self.claims if not claim.is_note)
 
 
 def run(settings: ReportSettings, say: Say) -> Report:

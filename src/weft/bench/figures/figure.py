@@ -28,6 +28,10 @@ class Scale:
         return range(self.seed, self.seed + self.repeat)
 
 
+NOTE = "-"
+"""Stands where a paper says nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What the papers say, and what we see; None where the sizes that were run cannot tell."""
@@ -35,6 +39,11 @@ class Claim:
     paper: str
     ours: str
     agrees: bool | None
+
+    @property
+    def is_note(self) -> bool:
+        """Said of weft alone: the papers cannot agree with it."""
+        return self.paper == NOTE
 
 
 Rows = Callable[[Scale, Say], list[Row]]

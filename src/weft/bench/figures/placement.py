@@ -10,7 +10,7 @@ from itertools import product
 from time import process_time
 
 from weft.bench.benchmark import Row, Say
-from weft.bench.figures.figure import Claim, Figure, Scale, mean
+from weft.bench.figures.figure import NOTE, Claim, Figure, Scale, mean
 from weft.optimizer.generate import Shape, generate
 from weft.optimizer.placement import OPTIMIZERS, Node, place
 
@@ -99,7 +99,7 @@ def quality_claims(rows: list[Row]) -> list[Claim]:
     return [
         Claim("WG_TN has the best total cost", f"{first('total')}", first("total") == "wg_tn"),
         Claim("WG_I has the best maximum cost", f"{first('maximum')}", first("maximum") == "wg_i"),
-        Claim("-", f"weft's knee: {own_total:.0f} % in total and {own_max:.0f} % in maximum cost", None),
+        Claim(NOTE, f"weft's knee: {own_total:.0f} % in total and {own_max:.0f} % in maximum cost", None),
     ]
 
 
