@@ -46,11 +46,19 @@ class Stream:
             path.rename(self.folder / "rows" / path.name)
             self.written += 1
 
-    def start(self, queries: str, *, late_sink: Any = None, watermark: int = SECONDS + 5, **settings: Any) -> Any:
+    def start(
+        self,
+        queries: str,
+        *,
+        late_sink: Any = None,
+        watermark: int = SECONDS + 5,
+        trigger: str | None = None,
+        **settings: Any,
+    ) -> Any:
         rows = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(self.folder / "rows"))
         job = weave(rows, queries, watermark=f"{watermark} seconds", **settings)
         answers, state = f"parquet:{self.folder / 'answers'}", self.folder / "state"
-        return job.start(sink=answers, checkpoint=state, late_sink=late_sink)
+        return job.start(sink=answers, checkpoint=state, trigger=trigger, late_sink=late_sink)
 
     def table(self) -> pa.Table:
         return self.spark.read.schema(SCHEMA).parquet(str(self.folder / "rows")).toArrow()

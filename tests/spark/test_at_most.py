@@ -17,6 +17,7 @@ from streams import BEGIN, Stream, expected, settle
 from compare import assert_same_rows
 from soak import SOAK
 from weft.model.refresh import interval
+from weft.schedule import pace
 from weft.service import AnswerBuffer, Limits, Service
 from weft.service.prometheus import exposition
 from weft.spark import RunFailed, weave
@@ -73,10 +74,13 @@ def test_a_bounded_table_is_answered_at_every_slide_as_plain_spark_does(spark: A
         assert_same_rows(answers[query.name].toArrow(), spark.sql(query.spark_sql).toArrow(), key=key, text=query.text)
 
 
-def test_without_a_trigger_every_refresh_is_on_time(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trigger", [None, "1 millisecond"])
+def test_where_batches_follow_each_other_every_refresh_is_on_time(
+    spark: Any, tmp_path: Path, trigger: str | None
+) -> None:
     stream = Stream(spark, tmp_path)
     stream.write(3)
-    run = stream.start(QUERIES)
+    run = stream.start(QUERIES, trigger=trigger)
     settle(run)
     assert "answers at most a slide apart, at multiples of 15 s" in run.job.explain()
     stream.write(5)
@@ -106,8 +110,12 @@ def test_without_a_trigger_every_refresh_is_on_time(spark: Any, tmp_path: Path) 
     assert len(starts(each)) >= 8 * 15 // 10, "a query that asks for every window gets every window"
 
 
-def test_a_batch_that_fails_is_run_again_with_the_same_choice(spark: Any, tmp_path: Path) -> None:
-    """With a trigger that leaves no time: who is refreshed hangs on what was measured, and is written down."""
+def test_a_batch_that_fails_is_run_again_with_the_same_choice(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no time left for refreshing: who is refreshed hangs on what was measured, and is written down."""
+    monkeypatch.setattr(pace, "PATIENCE", 0.0)
+    monkeypatch.setattr(pace, "LEAST", 1e-4)
     stream = Stream(spark, tmp_path)
     stream.write(9)
     tried: dict[int, list[Any]] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from weft.schedule.budget import Budget, run_within
 from weft.schedule.cost import Combines, Cost, run_cost, schedule_cost
+from weft.schedule.pace import Pace
 from weft.schedule.periodic import InvalidPeriodic, Periodic, common_interval
 from weft.schedule.policies import POLICIES, Policy
 from weft.schedule.queue import Queue, Run, UnknownQuery
@@ -28,6 +29,7 @@ __all__ = [
     "Intervals",
     "InvalidPeriodic",
     "NotCovered",
+    "Pace",
     "Periodic",
     "Policy",
     "Queue",

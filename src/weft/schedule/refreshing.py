@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Any
 
 from weft.model import Refresh, Window
 from weft.schedule.budget import Budget, run_within
 from weft.schedule.cost import Cost, answer_cost, scan_cost
+from weft.schedule.pace import Pace
 from weft.schedule.periodic import Periodic
 from weft.schedule.policies import POLICIES, Policy
 from weft.schedule.policies.policy import Split
@@ -65,6 +67,7 @@ class Schedule:
     """Seconds that the next batch has for refreshing; None: as many as it takes."""
     owed: float = 0.0
     """Seconds that runs took beyond what was granted."""
+    pace: Pace = field(default_factory=Pace)
     refreshes: Mapping[str, int] = field(default_factory=dict)
     runs: int = 0
     shared_runs: int = 0
@@ -81,6 +84,11 @@ class Schedule:
         return replace(
             self, scans=_blended(self.scans, scans), answers=_blended(self.answers, answers), grant=grant
         )
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> Schedule:
+        """From what a record has of it; earlier versions had less."""
+        return cls(**{**value, "pace": Pace(**value.get("pace", {}))})
 
 
 @dataclass(frozen=True, slots=True)

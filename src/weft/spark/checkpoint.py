@@ -337,7 +337,7 @@ def _record_from(value: dict[str, Any], later: Sequence[dict[str, Any]]) -> Reco
     value = {"apart": int(value["drained"]), **value}  # earlier versions knew no other batch without rows
     known = {field.name: value[field.name] for field in fields(Record) if field.name in value}
     known["kept"] = {int(tree): first for tree, first in value.get("kept", {}).items()}  # earlier versions had none
-    known["schedule"] = Schedule(**value.get("schedule", {}))  # earlier versions had none
+    known["schedule"] = Schedule.read(value.get("schedule", {}))  # earlier versions had none
     return Record(**{**known, "segments": {bucket: tuple(found) for bucket, found in segments.items()}})
 
 

@@ -34,6 +34,9 @@ from weft.spark.times import Late, Times
 from weft.spark.weaver import DEFAULT_TOLERANCE, Weaver
 from weft.sql.read import Queries, read_queries
 
+AT_ONCE = "0 seconds"
+"""A trigger that Spark reads as no trigger: a batch begins as soon as the one before has ended."""
+
 
 def weave(
     stream: DataFrame,
@@ -170,7 +173,7 @@ class Job:
         tap: Tap | None = None,
         bad_sink: str | AsideRows | None = None,
     ) -> Run:
-        """Run until stopped. `trigger` is how often a batch begins ('1 second'; as fast as it can without one);
+        """Run until stopped. `trigger` is how often a batch begins ('1 second'; as soon as it can without one);
         `available_now` reads what is there and ends. Without a checkpoint folder the run cannot be resumed.
         With `late="side"`, `late_sink` takes the rows that came too late: `parquet:FOLDER`, or a function of the
         batch's number and a DataFrame. A `tap` watches some of the answers beside the sink.
@@ -181,7 +184,7 @@ class Job:
         side = make_late_sink(self.weaver.times.late, late_sink)
         bad = make_bad_sink(self.stream, bad_sink)
         folder = None if checkpoint is None else str(checkpoint)
-        return Run(self, make_sink(sink), folder, trigger, available_now, side, tap, bad)
+        return Run(self, make_sink(sink), folder, trigger or AT_ONCE, available_now, side, tap, bad)
 
 
 def cores(stream: DataFrame) -> int:

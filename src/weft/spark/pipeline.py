@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 import pyarrow as pa
@@ -92,7 +93,8 @@ class Pipeline:
     epoch: str = ""
     """Of what workers may remember: see `BucketTask`."""
     interval: float | None = None
-    """Seconds from the begin of a batch to that of the next; None: a batch takes the time that it takes."""
+    """Seconds from the begin of a batch to that of the next, at least: 0 where one follows the other as soon as it can;
+    None: nobody waits for the next, a batch takes the time that it takes."""
     places_file: str = ""
     """Where the checkpoint has the places."""
 
@@ -235,7 +237,9 @@ class Pipeline:
             state_bytes=sum(r["state_bytes"] for r in buckets.values()),
             drained=watermark == FOREVER,
             apart=(0 if before is None else before.apart) if apart is None else apart,
-            schedule=chosen.measured(buckets.values(), time.perf_counter() - begun, self.interval, cores),
+            schedule=chosen.measured(
+                buckets.values(), time.perf_counter() - begun, _advanced(before, latest, rows), self.interval, cores
+            ),
             kept={} if watermark is None else keep_on({} if before is None else before.kept, layout, watermark),
             read=read,
             places=self.places_file,
@@ -277,6 +281,13 @@ def _trees(reports: Iterable[Mapping[str, Sequence[int]]]) -> dict[int, TreeStat
             other = trees.get(int(tree), TreeState(0, 0))
             trees[int(tree)] = TreeState(max(slices, other.slices), partials + other.partials)
     return trees
+
+
+def _advanced(before: Record | None, latest: int | None, rows: int) -> float:
+    """Seconds by which a batch moved event time on; one without rows says that the stream has been read to its end."""
+    if before is None or before.latest is None or latest is None or not rows:
+        return inf
+    return (latest - before.latest) / 1e6
 
 
 def _later(one: int | None, other: int | None) -> int | None:

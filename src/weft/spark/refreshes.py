@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from weft.engine import FOREVER, Layout
 from weft.model import Refresh
 from weft.schedule import Asked, Schedule, choose
 from weft.spark.checkpoint import Record
-
-USED = 0.8
-"""How much of the time that a batch leaves of its interval is for refreshing; Spark's own bookkeeping has the rest."""
-
-LEAST = 0.05
-"""The part of an interval that refreshing has even where every query's answers take all of it: nobody starves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +22,21 @@ class Refreshes:
     after: Schedule
 
     def measured(
-        self, reports: Iterable[Mapping[str, Any]], seconds: float, interval: float | None, cores: int
+        self, reports: Iterable[Mapping[str, Any]], seconds: float, advanced: float, interval: float | None, cores: int
     ) -> Schedule:
-        """What the batch leaves to the next; it took `seconds`, and `reports` are what buckets say of refreshing."""
+        """What the batch leaves to the next; it took `seconds`, its rows moved event time on by `advanced` seconds, and
+        `reports` are what buckets say of refreshing. Without an interval there is no time to keep."""
         scans: Counter[str] = Counter()
         answers: Counter[str] = Counter()
         for report in reports:
             scans.update(report["scans"])
             answers.update(report["refreshes"])
         spent = (scans.total() + sum(s * self.refresh[name].count for name, s in answers.items())) / cores
-        left = None if interval is None else max(LEAST * interval, USED * (interval - (seconds - spent)))
-        return self.after.measured(_shared(scans, cores), _shared(answers, cores), left)
+        pace, others = self.after.pace, seconds - spent
+        if interval is not None:
+            pace = pace.after(seconds, others, advanced)
+        grant = None if interval is None else pace.grant(interval, others)
+        return replace(self.after.measured(_shared(scans, cores), _shared(answers, cores), grant), pace=pace)
 
 
 def _shared(seconds: Mapping[str, float], cores: int) -> dict[str, float]:
