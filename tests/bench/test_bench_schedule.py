@@ -21,6 +21,10 @@ def test_every_bar_is_in_the_summary() -> None:
     assert len(found["rows"]) == 2 * 2 * 6
     assert found["summary"]["hybrid_over_conservative_throughput"] > 1
     assert found["summary"]["late_pending_over_hybrid_throughput"] > 1
+    for gain in ("hybrid_over_conservative_throughput", "conservative_over_hybrid_latency"):
+        by_queries = found["summary"][f"{gain}_by_queries"]
+        assert list(by_queries) == ["40", "96"]
+        assert by_queries["96"] == found["summary"][gain]
     assert found["summary"]["hybrid_over_conservative_cost"] <= 1
     assert found["summary"]["greedy_over_optimum_cost_most"] >= 1
 
