@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 from weft.model import ACQ, Call, Window
 from weft.optimizer import TECHNIQUES, CannotOptimize, Cost, Statistics, optimize
-from weft.optimizer.estimate import KEPT, MOVED, SENT, BadStream, Stream, estimate
-from weft.optimizer.weights import Weights
+from weft.optimizer.estimate import BadStream, Stream, estimate
+from weft.optimizer.weights import KEPT, MOVED, SENT, BadWeights, ValueWeights, Weights, load_weights, save_weights
 
 ONE = Weights(batch=1, query=1, row=1, partial=1, kept=1, operation=1, answer=1)
 
@@ -68,6 +70,28 @@ def test_values_are_sent_once_a_feed_kept_once_a_tree_and_moved_for_every_query(
     assert found[1] == pytest.approx(100 * SENT + 100 * 10 * KEPT / batch + 4 * 100 * MOVED)
     assert found[2] == pytest.approx(200 * SENT + 100 * 16 * KEPT / batch + 4 * 100 * MOVED)
     assert estimate(optimize([query("a", 10, 2)], rate=100), ONE).values == 0
+
+
+def test_values_that_were_measured_weigh_what_they_took() -> None:
+    plan = optimize([asking("a", "median", 10, 2)], rate=100, strategy="no_share")
+    measured = replace(ONE, measured_values=ValueWeights(sent=3, kept=5, moved=7))
+    found = estimate(plan, measured, Stream(groups=4, batch_seconds=5))
+    assert found.values == pytest.approx(100 * 3 + 100 * 10 * 5 / 5 + 2 * 100 * 7)
+    assert replace(found, values=0) == replace(estimate(plan, ONE, Stream(groups=4, batch_seconds=5)), values=0)
+
+
+def test_a_file_of_weights_is_read_with_and_without_those_of_values(tmp_path: Path) -> None:
+    file = tmp_path / "weights.json"
+    for weights in (replace(ONE, measured_values=ValueWeights(sent=3, kept=5, moved=7)), ONE):
+        save_weights(weights, file)
+        assert load_weights(file) == weights
+    found = json.loads(file.read_text())
+    del found["measured_values"]  # as earlier versions wrote it
+    file.write_text(json.dumps(found))
+    assert load_weights(file) == ONE
+    file.write_text(json.dumps({**found, "measured_values": {"sent": 1}}))
+    with pytest.raises(BadWeights, match="weft calibrate"):
+        load_weights(file)
 
 
 def test_a_sketch_weighs_what_it_holds_for_each_slice_and_group() -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.bench.benchmark import Say
-from weft.kernels import OWN, accepts, technique
-from weft.optimizer.serving import CANDIDATES, Speed, Speeds
-from weft.optimizer.weights import Weights
+from weft.bench.fitting import best_of, least_squares
+from weft.kernels import technique
+from weft.optimizer.weights import ValueWeights, Weights
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 WARM_BATCHES = 2
 """The first batches of a stream compile and fill caches."""
+
+WARMING_BATCHES = 4
+"""Of each stream, run once before all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,17 @@ class Probe:
     rate: int
     seconds: int
     batches: int = 7
+    asks: tuple[str, ...] = ("sum(v)",)
+    """The aggregate of the first query, of the second, and so on."""
 
-    def kept(self, partials: Sequence[int]) -> list[float]:
-        """Partials that are kept while each batch is answered, from those that each brought."""
+    @property
+    def file(self) -> str:
+        return self.name.replace(" ", "-")
+
+    def kept(self, brought: Sequence[int]) -> list[float]:
+        """Partials, or values, that are kept while each batch is answered, from those that each brought."""
         batches = 1 + -(-max(length for length, _ in self.windows) // self.seconds)
-        return [float(sum(partials[max(0, i + 1 - batches) : i + 1])) for i in range(len(partials))]
+        return [float(sum(brought[max(0, i + 1 - batches) : i + 1])) for i in range(len(brought))]
 
 
 PROBES = (
@@ -53,6 +62,14 @@ PROBES = (
 )
 """Apart in what they have much of, and so much of it that what each thing takes stands out of the noise."""
 
+PERCENTILES = tuple(f"percentile(v, 0.{n})" for n in range(1, 10))
+VALUE_PROBES = (
+    Probe("many values", ((20, 20),), keys=1_000, rate=20_000, seconds=20, batches=6, asks=("median(v)",)),
+    Probe("many kept values", ((600, 20),), keys=1_000, rate=20_000, seconds=20, asks=("median(v)",)),
+    Probe("many moves", ((40, 20),) * 9, keys=1_000, rate=20_000, seconds=20, batches=6, asks=PERCENTILES),
+)
+"""Nearly every row has a value of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -61,6 +78,7 @@ class Sample:
     probe: Probe
     metrics: BatchMetrics
     kept: float
+    kept_values: float = 0.0
 
     @property
     def native(self) -> list[float]:
@@ -71,80 +89,125 @@ class Sample:
         m = self.metrics
         return [1.0, len(self.probe.windows), m.partials, self.kept, m.answers]
 
+    @property
+    def values(self) -> list[float]:
+        """Sent, kept, and moved into and out of windows."""
+        rows = self.metrics.rows
+        return [rows, self.kept_values, 2 * rows * len(self.probe.windows)]
 
-def calibrate(spark: SparkSession, say: Say, probes: Sequence[Probe] = PROBES) -> tuple[Weights, dict[str, float]]:
-    """The weights, and how far, on average, the batches that they were read from are from what they say."""
+    @property
+    def seconds(self) -> float:
+        return self.metrics.phases["native"] + self.metrics.phases["final"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Weights, and how well they say what the batches took that they were read from."""
+
+    weights: Weights
+    off: Mapping[str, float]
+    """By how much batches differ from what the weights say of them, on average, for each of both jobs, and for both
+    where there are values."""
+    by_probe: Mapping[str, float]
+    """What the batches of each probe took, over what the weights say."""
+    unseen: tuple[str, ...]
+    """Terms that take too little to be told from noise: they have the least that anything takes."""
+
+
+def calibrate(
+    spark: SparkSession, say: Say, probes: Sequence[Probe] = PROBES, of_values: Sequence[Probe] = VALUE_PROBES
+) -> Fit:
     samples: list[Sample] = []
     folder = Path(tempfile.mkdtemp(prefix="weft-calibrate-"))
     try:
-        for probe in probes:
+        # The JVM compiles for a minute. Batches become shorter by half meanwhile, whatever they hold, and a term that
+        # only later ones have much of would come out as nothing.
+        for probe in (*probes, *of_values):
+            say(f"warming up with {probe.name}")
+            measure_stream(spark, replace(probe, batches=WARMING_BATCHES), folder / f"warming-{probe.file}")
+        for probe in (*probes, *of_values):
             say(f"a stream with {probe.name}")
-            samples += _stream(spark, probe, folder / probe.name.replace(" ", "-"))
+            samples += measure_stream(spark, probe, folder / probe.file)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     say("combining partials")
     return fit(samples, _operation_seconds())
 
 
-def fit(samples: Sequence[Sample], operation: float) -> tuple[Weights, dict[str, float]]:
-    """Least squares over both jobs of every batch.
+TERMS = {"native": ("batch", "row", "partial"), "final": ("batch", "query", "partial", "kept", "answer")}
+
+
+def fit(samples: Sequence[Sample], operation: float) -> Fit:
+    """Least squares over both jobs of every batch, then over what the values of those that have some add to them.
 
     Nothing that a batch has is free: whatever it is, it is combined with something else at least once.
     """
-    native = _least_squares([s.native for s in samples], [s.metrics.phases["native"] for s in samples], operation)
-    final = _least_squares([s.final for s in samples], [s.metrics.phases["final"] for s in samples], operation)
-    weights = Weights(
-        batch=native[0] + final[0],
-        query=final[1],
-        row=native[1],
-        partial=native[2] + final[2],
-        kept=final[3],
-        operation=operation,
-        answer=final[4],
-    )
-    off = {
-        name: float(np.mean([abs(np.dot(w, getattr(s, name)) / s.metrics.phases[name] - 1) for s in samples]))
-        for name, w in (("native", native), ("final", final))
+    plain = [s for s in samples if s.probe not in VALUE_PROBES]
+    found = {
+        job: least_squares([getattr(s, job) for s in plain], [s.metrics.phases[job] for s in plain], operation)
+        for job in TERMS
     }
-    return weights, off
+    known = [sum(float(np.dot(found[job], getattr(s, job))) for job in TERMS) for s in samples]
+    sums: dict[str, float] = {"operation": operation}
+    for job, terms in TERMS.items():
+        for term, seconds in zip(terms, found[job], strict=True):
+            sums[term] = sums.get(term, 0.0) + seconds
+    valued = [(s, k) for s, k in zip(samples, known, strict=True) if s.probe in VALUE_PROBES]
+    values = None
+    if valued:
+        taken, rest = [s.seconds for s, _ in valued], [k for _, k in valued]
+        prices = least_squares([s.values for s, _ in valued], taken, operation, rest)
+        values = ValueWeights(*prices)
+        known = [k + float(np.dot(prices, s.values)) * (s.probe in VALUE_PROBES) for s, k in zip(samples, known)]
+    weights = Weights(**sums, measured_values=values)
+    return Fit(weights, _off(plain, found, samples, known), _by_probe(samples, known), _unseen(weights))
 
 
-def _least_squares(rows: Sequence[Sequence[float]], seconds: Sequence[float], least: float = 0.0) -> list[float]:
-    """Relative errors count, so that long batches do not speak alone. A term that comes out below the least is that."""
-    matrix, right = np.array(rows, float), np.array(seconds, float)
-    matrix = matrix / right[:, None]
-    right = 1 - least * matrix.sum(axis=1)
-    found = np.zeros(matrix.shape[1])
-    used = list(range(matrix.shape[1]))
-    while used:
-        scale = np.abs(matrix[:, used]).max(axis=0)
-        scale[scale == 0] = 1.0
-        solution = np.linalg.lstsq(matrix[:, used] / scale, right, rcond=None)[0] / scale
-        if (solution >= 0).all():
-            found[used] = solution
-            break
-        used.pop(int(np.argmin(solution * scale)))
-    return [least + float(v) for v in found]
+def _off(
+    plain: Sequence[Sample], found: Mapping[str, Sequence[float]], samples: Sequence[Sample], known: Sequence[float]
+) -> dict[str, float]:
+    off = {
+        job: float(np.mean([abs(np.dot(found[job], getattr(s, job)) / s.metrics.phases[job] - 1) for s in plain]))
+        for job in TERMS
+    }
+    values = [abs(k / s.seconds - 1) for s, k in zip(samples, known, strict=True) if s.probe in VALUE_PROBES]
+    return {**off, "values": float(np.mean(values))} if values else off
 
 
-def _stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Sample]:
+def _by_probe(samples: Sequence[Sample], known: Sequence[float]) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for sample, seconds in zip(samples, known, strict=True):
+        found.setdefault(sample.probe.name, []).append(sample.seconds / seconds)
+    return {name: float(np.mean(over)) for name, over in found.items()}
+
+
+def _unseen(weights: Weights) -> tuple[str, ...]:
+    least = weights.operation
+    terms = [name for name in ("batch", "query", "row", "partial", "kept", "answer")
+             if getattr(weights, name) <= 2 * least]  # fmt: skip
+    of_values = [f"values {name}" for name in ("sent", "kept", "moved") if getattr(weights.values, name) <= least]
+    return (*terms, *of_values)
+
+
+def measure_stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Sample]:
+    """The batches of a probe that count."""
     from weft.bench.data import make_events
     from weft.spark import weave
 
     rows = probe.rate * probe.seconds * probe.batches
-    events = make_events(
-        spark, folder / "rows", rows=rows, keys=probe.keys, rate=probe.rate, files=probe.batches, seed=1
-    )
+    # A file is one row group, and a row group is read by one task: with one a batch a row would cost a core's time.
+    files = probe.batches * spark.sparkContext.defaultParallelism
+    events = make_events(spark, folder / "rows", rows=rows, keys=probe.keys, rate=probe.rate, files=files, seed=1)
     queries = [
-        f"SELECT k, window, sum(v) AS x FROM events GROUP BY k, window(ts, '{length} seconds', '{slide} seconds')"
-        for length, slide in probe.windows
+        f"SELECT k, window, {ask} AS x FROM events GROUP BY k, window(ts, '{length} seconds', '{slide} seconds')"
+        for (length, slide), ask in zip(probe.windows, cycle(probe.asks), strict=False)
     ]
     job = weave(events.stream(spark, probe.batches), queries, rate=probe.rate)
     run = job.start(sink="noop", checkpoint=folder / "state", available_now=True)
     run.wait()
     batches = run.batches()
-    kept = probe.kept([m.partials for m in batches])
-    return [Sample(probe, m, n) for m, n in zip(batches, kept, strict=True)][WARM_BATCHES:]
+    kept, values = (probe.kept(brought) for brought in ([m.partials for m in batches], [m.rows for m in batches]))
+    return [Sample(probe, m, n, v) for m, n, v in zip(batches, kept, values, strict=True)][WARM_BATCHES:]
 
 
 def _operation_seconds(partials: int = 2_000_000) -> float:
@@ -155,64 +218,4 @@ def _operation_seconds(partials: int = 2_000_000) -> float:
     made = technique("blocks", "float_sum")
     values: Any = np.random.default_rng(1).random(partials)
     made.build(values[:100], 100)
-    return _best(lambda: made.build(values, 100)) / (2 * partials)
-
-
-OPERATORS = ("int_sum", "float_sum", "argmax_last", "max", "moments_2", "comoments")
-"""The others take as long as one of these (`STAND_INS`)."""
-SHAPES = ((1, 1), (4, 1), (16, 1), (64, 1), (1024, 1), (64, 16), (1024, 256))
-"""Partials of a window, and of a slide."""
-MOST_COMBINED = 20_000_000
-"""Where each window is combined anew, longer ones are not waited for."""
-
-
-def measure_speeds(say: Say, partials: int = 300_000) -> Speeds:
-    """What each technique takes over a column, for each operator that it serves; with memory as workers have it."""
-    from weft.spark.memory import keep_freed_memory
-
-    keep_freed_memory()
-    speeds: dict[str, dict[str, Speed]] = {}
-    for operator in OPERATORS:
-        say(f"techniques for {operator}")
-        names = [name for name in CANDIDATES if accepts(name, operator)]
-        speeds[operator] = {name: _speed(name, operator, partials) for name in names}
-    return speeds
-
-
-def _speed(name: str, operator: str, partials: int) -> Speed:
-    made, values = technique(name, operator), _column(operator, partials)
-    terms = ("answer",) if name in OWN else ("combined", "answer") if name == "panes" else ("passed", "answer")
-    counts, taken, builds = [], [], []
-    for window, slide in SHAPES:
-        hi = np.arange(window, partials + 1, slide, dtype=np.int64)
-        lo = hi - window
-        if name == "panes" and len(hi) * window > MOST_COMBINED:
-            continue
-        out = np.empty((len(hi), *values.shape[1:]), values.dtype)
-        tables = made.build(values, window)
-        made.answer(tables, lo[:10], hi[:10], out)  # compiles
-        builds.append(_best(lambda window=window: made.build(values, window)))  # type: ignore[misc]
-        taken.append(_best(lambda t=tables, lo=lo, hi=hi, out=out: made.answer(t, lo, hi, out)))  # type: ignore[misc]
-        asked = {"passed": partials, "combined": len(hi) * window, "answer": len(hi)}
-        counts.append([float(asked[term]) for term in terms])
-    found = {term: 1e9 * seconds for term, seconds in zip(terms, _least_squares(counts, taken), strict=True)}
-    return Speed(build=1e9 * float(np.median(builds)) / partials, **found)
-
-
-def _column(operator: str, partials: int) -> Any:
-    random = np.random.default_rng(1)
-    if operator in ("int_sum", "argmax_last", "max"):
-        return random.integers(0, 1 << 40, partials)
-    if operator == "float_sum":
-        return random.random(partials)
-    return np.ascontiguousarray(1 + random.random((partials, {"moments_2": 3, "comoments": 6}[operator])))
-
-
-def _best(call: Callable[[], object], times: int = 5) -> float:
-    """Seconds, the least of some runs: what else the machine does only adds."""
-    found = []
-    for _ in range(times):
-        begun = time.perf_counter()
-        call()
-        found.append(time.perf_counter() - begun)
-    return min(found)
+    return best_of(lambda: made.build(values, 100)) / (2 * partials)

@@ -49,6 +49,7 @@ SUMMARY = {
     "seconds_error_percent": "by how much estimated and actual seconds differ, on average, nothing made equal",
     "same_fastest": "whether the optimizer and technique that seconds call fastest is among the three fastest",
     "weights": "seconds that a batch, a query, a row, a partial, a kept one, an operation and an answer took",
+    "weights_off": "by how much the batches that they were read from differ from what they say, by job, on average",
     "drawn": "the file that the drawing was written to",
 }  # fmt: skip
 
@@ -90,7 +91,8 @@ def run(settings: EstimateSettings, say: Say) -> Report:
     from weft.spark import local_session
 
     spark = local_session()
-    weights, _ = calibrate(spark, say)
+    fitted = calibrate(spark, say, of_values=())
+    weights = fitted.weights
     workload = generate(settings.shape)
     longest = max(query.window.length for query in workload) // 1_000_000
     batches = -(-longest // settings.batch) + MEASURED
@@ -108,7 +110,8 @@ def run(settings: EstimateSettings, say: Say) -> Report:
         shutil.rmtree(folder, ignore_errors=True)
     if settings.draw:
         _draw(rows, Path(settings.draw))
-    summary = summarise(rows) | {"weights": asdict(weights), "drawn": settings.draw or None}
+    read = {"weights": asdict(weights), "weights_off": dict(fitted.off), "drawn": settings.draw or None}
+    summary = summarise(rows) | read
     return Report("estimate", describe_machine(), asdict(settings), rows, summary)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -16,6 +16,9 @@ from weft.optimizer.serving import Speeds, save_speeds, speeds_file
 from weft.optimizer.weights import Weights, save_weights, weights_file
 from weft.plan import text
 
+if TYPE_CHECKING:
+    from weft.bench.calibrate import Fit
+
 MEANING = {
     "batch": "a micro-batch, whatever it holds",
     "query": "a query in a batch",
@@ -25,16 +28,21 @@ MEANING = {
     "operation": "combining two partials",
     "answer": "a row of an answer",
 }
+OF_VALUES = {
+    "sent": "a value of a percentile, a distinct count and the like, from Spark into the state",
+    "kept": "such a value that is kept, in a batch",
+    "moved": "such a value that comes into a window or leaves it",
+}
 
 
 def calibrate(
     file: Annotated[Path | None, typer.Option(metavar="F", help="Where to write the weights.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the weights as JSON.")] = False,
 ) -> None:
-    """Measure this machine, about two minutes; `weft plan` then says how busy it will be. Run it on a quiet machine."""
+    """Measure this machine, about four minutes, best a quiet one; `weft plan` then says how busy it will be."""
     from weft.bench.calibrate import calibrate as measure
-    from weft.bench.calibrate import measure_speeds
     from weft.bench.calibrate_tables import measure_tables
+    from weft.bench.calibrate_techniques import measure_speeds
     from weft.bench.machine import load
     from weft.spark import local_session
 
@@ -45,29 +53,53 @@ def calibrate(
         def say(what: str) -> None:
             status.update(f"measuring: {what}")
 
-        weights, off = measure(local_session(), say)
+        fitted = measure(local_session(), say)
         speeds = measure_speeds(say)
         prices = measure_tables(local_session(), say)
-    path = file or weights_file()
+    path, weights = file or weights_file(), fitted.weights
     save_weights(weights, path)
     save_speeds(speeds, speeds_file(path))
     save_prices(prices, prices_file(path))
     if as_json:
         techniques = {o: {name: asdict(speed) for name, speed in of.items()} for o, of in speeds.items()}
-        found = {"weights": asdict(weights), "mean_error": off, "nanoseconds": techniques, "tables": asdict(prices)}
+        found = {
+            "weights": asdict(weights),
+            "mean_error": dict(fitted.off),
+            "taken_over_estimated": dict(fitted.by_probe),
+            "unseen": fitted.unseen,
+            "nanoseconds": techniques,
+            "tables": asdict(prices),
+        }
         print(json.dumps({**found, "load": busy, "file": str(path)}, indent=2))
         return
-    table = Table("", "takes", "that is")
-    for field in fields(Weights):
-        table.add_row(field.name, _readable(getattr(weights, field.name)), MEANING[field.name])
     console = Console()
-    console.print(table)
+    console.print(_terms(weights))
     console.print(_fastest(speeds))
     console.print(_tables(prices))
-    console.print(
-        f"Off by {off['native']:.0%} for the native job and {off['final']:.0%} for the final one, on average over the "
-        f"batches measured.\nWritten to {path}; `weft plan` uses it from now on."
-    )
+    console.print(_residual(fitted))
+    console.print(f"Written to {path}; `weft plan` uses it from now on.")
+
+
+def _terms(weights: Weights) -> Table:
+    table = Table("", "takes", "that is")
+    for name, meaning in MEANING.items():
+        table.add_row(name, _readable(getattr(weights, name)), meaning)
+    for name, meaning in OF_VALUES.items():
+        table.add_row(f"value {name}", _readable(getattr(weights.values, name)), meaning)
+    return table
+
+
+def _residual(fitted: Fit) -> str:
+    """How far the batches that were measured are from what the weights say of them."""
+    off = fitted.off
+    lines = [
+        f"Off by {off['native']:.0%} for the native job, {off['final']:.0%} for the final one, and {off['values']:.0%} "
+        "for both where there are values, on average over the batches measured. Taken over estimated, by stream:",
+        *(f"  {name}  {over:.2f}" for name, over in fitted.by_probe.items()),
+    ]
+    if fitted.unseen:
+        lines.append(f"Too little to be told from noise, and so no more than a guess: {', '.join(fitted.unseen)}.")
+    return "\n".join(lines)
 
 
 def _tables(prices: TablePrices) -> Table:

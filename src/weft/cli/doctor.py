@@ -260,4 +260,4 @@ def _calibrated() -> Finding:
     path = weights_file()
     if path.is_file():
         return Finding("calibration", "ok", str(path))
-    return Finding("calibration", "optional", "this machine was not measured", "weft calibrate, about two minutes")
+    return Finding("calibration", "optional", "this machine was not measured", "weft calibrate, about four minutes")

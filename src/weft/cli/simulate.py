@@ -56,7 +56,7 @@ def simulate(
     """Plan queries and say how busy each node of a cluster would be: with skewed keys, slow nodes, and one lost."""
     measured = load_weights(weights)
     if measured is None:
-        raise NotCalibrated(f"{weights or weights_file()} is not there; run `weft calibrate` first, about two minutes")
+        raise NotCalibrated(f"{weights or weights_file()} is not there; run `weft calibrate` first, four minutes")
     cluster, groups, stream = Cluster(nodes, buckets, slow, slowness), Keys(keys, skew), Stream(batch_seconds=batch)
     with Console(stderr=True).status("drawing and planning queries"):
         workload = _workload(file, queries, maximum_slide, rate, seed)

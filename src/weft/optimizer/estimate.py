@@ -12,10 +12,6 @@ from weft.plan.values import Plan
 
 MICROS = 1_000_000
 
-SENT, KEPT, MOVED = 0.5, 0.3, 10.0
-"""What a value of a synopsis takes on its way, kept through a batch, and moved into or out of a window: against a
-partial of fixed size, such a one kept, and combining two of them. Measured by hand, see decision 19."""
-
 
 class BadStream(WeftError):
     """Statistics that no stream has."""
@@ -96,11 +92,8 @@ def estimate(plan: Plan, weights: Weights, stream: Stream | None = None) -> Esti
 def _values(found: list[Synopsis], passing: float, weights: Weights, stream: Stream) -> float:
     """A value is sent once a feed, kept once a tree, and moved for every query."""
     groups = stream.groups
-    sent = {(each.feed, each.component): each.values(passing, groups) for each in found}
-    kept = sum(each.values(passing, groups) * each.length / MICROS for each in found)
-    moves = sum(each.moves(passing, groups) for each in found)
-    return (
-        sum(sent.values()) * SENT * weights.partial
-        + kept * KEPT * weights.kept / stream.batch_seconds
-        + moves * MOVED * weights.operation
-    )
+    sent = {(s.feed, s.component): s.values(passing, groups) for s in found}
+    kept = sum(s.values(passing, groups) * s.length / MICROS for s in found)
+    moves = sum(s.moves(passing, groups) for s in found)
+    each = weights.values
+    return sum(sent.values()) * each.sent + kept * each.kept / stream.batch_seconds + moves * each.moved

@@ -15,6 +15,22 @@ class BadWeights(WeftError):
 
 
 @dataclass(frozen=True, slots=True)
+class ValueWeights:
+    """Of the values that percentiles, distinct counts and the like keep: partials of no fixed size."""
+
+    sent: float
+    """A value on its way: collected by Spark, taken to Python, put in order, written down."""
+    kept: float
+    """A kept value in a batch: merged with what is new, and given its rank."""
+    moved: float
+    """A value that comes into a window, or leaves it."""
+
+
+SENT, KEPT, MOVED = 0.5, 0.3, 10.0
+"""What they take against a partial, a kept partial and an operation, where nobody measured: see decision 19."""
+
+
+@dataclass(frozen=True, slots=True)
 class Weights:
     """Seconds of wall time, with all cores of the machine at work."""
 
@@ -32,6 +48,16 @@ class Weights:
     """Combining two partials."""
     answer: float
     """A row of an answer."""
+    measured_values: ValueWeights | None = None
+    """None: measured by a version that knew nothing of them."""
+
+    @property
+    def values(self) -> ValueWeights:
+        rough = ValueWeights(SENT * self.partial, KEPT * self.kept, MOVED * self.operation)
+        return self.measured_values or rough
+
+
+TERMS = ("batch", "query", "row", "partial", "kept", "operation", "answer")
 
 
 def weights_file() -> Path:
@@ -54,6 +80,8 @@ def load_weights(path: Path | None = None) -> Weights | None:
         return None
     try:
         found = json.loads(path.read_text())
-        return Weights(**{f.name: float(found[f.name]) for f in fields(Weights)})
+        of_values = found.pop("measured_values", None)
+        values = of_values and ValueWeights(**{f.name: float(of_values[f.name]) for f in fields(ValueWeights)})
+        return Weights(**{term: float(found[term]) for term in TERMS}, measured_values=values)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise BadWeights(f"{path} holds no weights ({error}); run `weft calibrate` again, or delete it") from None
