@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from weft.bench import BENCHMARKS
-from weft.bench.benchmark import BadSetting, make_settings, numbers, positive, whole
+from weft.bench.benchmark import BadSetting, make_settings, numbers, part, positive, whole
 from weft.bench.machine import PeakMemory, Process, describe_machine, family, load, memory_now, processes
 from weft.bench.queries import AGGREGATES, make_queries, sample_order, spread
 from weft.bench.show import cell
+from weft.bench.soak import SUMMARY as SOAK_SUMMARY
+from weft.bench.soak import WHAT, SoakSettings
+from weft.bench.soak import summarise as summarise_soak
 from weft.bench.spark import SUMMARY, SparkSettings, summarise
 from weft.bench.state import LONG, SHORT, ends
 from weft.bench.state import summarise as summarise_state
@@ -51,6 +54,25 @@ def test_a_seed_may_be_negative_but_not_a_word() -> None:
     assert whole("-1") == -1
     with pytest.raises(BadSetting):
         whole("one")
+
+
+def test_a_time_may_be_a_part_of_a_minute_but_not_nothing() -> None:
+    assert make_settings(SoakSettings, {"minutes": "0.5"}, quick=False).minutes == 0.5
+    for text in ("0", "-1", "inf", "nan", "half"):
+        with pytest.raises(BadSetting, match="number"):
+            part(text)
+
+
+def test_a_soak_is_flat_by_the_medians_of_two_quarters_and_not_by_its_begin_or_one_look() -> None:
+    held = [900, 300, 100, 100, 101, 99, 100, 50, 150, 150, 150, 700]
+    rows = [{**dict.fromkeys(WHAT, value), "seconds": 5.0 * (i + 1), "rows": 10 * (i + 1), "batch": i, "lag_seconds": 1}
+            for i, value in enumerate(held)]  # fmt: skip
+    found = summarise_soak(rows)
+    assert set(found) | {"changes"} == set(SOAK_SUMMARY)
+    assert found["driver_heap_bytes_growth"] == 1.5
+    assert found["driver_heap_bytes"] == 700
+    assert found["rows_per_second"] == 2
+    assert summarise_soak([{**row, "workers_bytes": None} for row in rows])["workers_bytes_growth"] is None
 
 
 def test_one_query_is_the_one_with_overlap_20() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -111,6 +112,17 @@ def positive(text: str) -> int:
     if value < 1 or value != int(value):
         raise BadSetting(f"{text!r} is not a whole number from 1 on")
     return int(value)
+
+
+def part(text: str) -> float:
+    """A number above nothing, such as half a minute."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise BadSetting(f"{text!r} is not a number, such as 30 or 0.5") from None
+    if not 0 < value < math.inf:
+        raise BadSetting(f"{text!r} is not a number above 0")
+    return value
 
 
 def whole(text: str) -> int:

@@ -109,10 +109,15 @@ def memory_now(root: int | None = None, proc: Path = PROC) -> Memory | None:
         return None
     driver, workers = family(os.getpid() if root is None else root, processes(proc))
 
-    def resident(pids: set[int]) -> int:
-        return sum(_kilobytes(proc / str(pid) / "status", "VmRSS") or 0 for pid in pids)
+    def held(pids: set[int]) -> int:
+        return sum(resident(pid, proc) or 0 for pid in pids)
 
-    return Memory(resident(driver), resident(workers))
+    return Memory(held(driver), held(workers))
+
+
+def resident(pid: int, proc: Path = PROC) -> int | None:
+    """Bytes of memory that a process holds; None: it has ended, or there is no way to tell."""
+    return _kilobytes(proc / str(pid) / "status", "VmRSS")
 
 
 class PeakMemory:

@@ -1,7 +1,12 @@
-"""A job at a steady rate for a long time: memory and disk must not grow with it."""
+"""A job at a steady rate for a long time: memory and disk must not grow with it.
+
+What a JVM holds of the machine is no measure of what it needs: it takes as much as it may before it collects. So each
+look has it collect first, and what is left is what the driver holds on to.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -9,17 +14,28 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from weft.bench.benchmark import Benchmark, Report, Row, Say, option
-from weft.bench.machine import describe_machine, load, memory_now
+from weft.bench.benchmark import Benchmark, Report, Row, Say, option, part
+from weft.bench.machine import describe_machine, load, memory_now, resident
 
-WHAT = ("driver_bytes", "workers_bytes", "disk_bytes", "disk_files")
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WHAT = {
+    "driver_heap_bytes": "objects that the driver's JVM holds on to: its heap in use just after a collection",
+    "driver_code_bytes": "what its JVM uses beside the heap: classes and compiled code",
+    "driver_python_bytes": "resident memory of the driver's Python process",
+    "driver_bytes": "resident memory of both, with heap that the JVM has taken and not given back",
+    "workers_bytes": "resident memory of the Python workers",
+    "disk_bytes": "bytes in the checkpoint folder",
+    "disk_files": "files in it",
+}
 
 SUMMARY = {
-    **{f"{what}_growth": f"{what.replace('_', ' ')}, last quarter over the quarter before the middle, medians"
+    **{f"{what}_growth": f"{what} of the last quarter of the looks over those of the quarter before the middle, medians"
        for what in WHAT},
-    **{what: f"{what.replace('_', ' ')} at the end" for what in WHAT},
+    **{what: f"{about}, at the end" for what, about in WHAT.items()},
     "rows_per_second": "rows that came a second, over the whole time",
     "batches": "batches in all",
     "lag_seconds": "how far the last batch was behind the clock",
@@ -29,10 +45,12 @@ SUMMARY = {
 
 @dataclass(frozen=True, slots=True)
 class SoakSettings:
-    minutes: int = option(30, "How long.", quick=1)
+    minutes: float = option(30.0, "How long.", quick=0.6, parse=part, metavar="MINUTES")
     rate: int = option(20_000, "Rows a second.")
     keys: int = option(1_000, "Different group keys.")
-    every: int = option(5, "Seconds between two looks; a query comes or goes with every fourth.", quick=2)
+    every: int = option(
+        5, "Seconds between two looks, each after a collection; a query comes or goes with every fourth.", quick=2
+    )
 
 
 def run(settings: SoakSettings, say: Say) -> Report:
@@ -53,7 +71,7 @@ def run(settings: SoakSettings, say: Say) -> Report:
             if running.wait(settings.every):
                 break
             metrics = running.metrics()
-            rows.append({"seconds": time.monotonic() - begun, **_held(folder), "batch": metrics["batch"],
+            rows.append({"seconds": time.monotonic() - begun, **_held(spark, folder), "batch": metrics["batch"],
                          "rows": metrics["rows"], "lag_seconds": metrics["lag_seconds"], "load": load()})  # fmt: skip
             if len(rows) % 4 == 0:
                 changes += 1
@@ -79,7 +97,8 @@ def _change(running: Any, number: int) -> None:
         running.drop(f"guest{number - 1}")
 
 
-def _held(folder: Path) -> dict[str, int | None]:
+def _held(spark: SparkSession, folder: Path) -> dict[str, int | None]:
+    heap, code = _collected(spark)
     memory = memory_now()
     sizes = []
     for path in folder.rglob("*"):
@@ -88,11 +107,26 @@ def _held(folder: Path) -> dict[str, int | None]:
         except FileNotFoundError:  # deleted while we look
             continue
     return {
+        "driver_heap_bytes": heap,
+        "driver_code_bytes": code,
+        "driver_python_bytes": resident(os.getpid()),
         "driver_bytes": None if memory is None else memory.driver,
         "workers_bytes": None if memory is None else memory.workers,
         "disk_bytes": sum(sizes),
         "disk_files": len(sizes),
     }
+
+
+def _collected(spark: SparkSession) -> tuple[int, int]:
+    """What the driver's JVM uses after a collection: heap, and the rest. The batch that runs is in it.
+
+    Spark lets go of shuffles and broadcasts only when a collection has found that nobody holds them: what those held
+    goes with the next look.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    jvm.java.lang.System.gc()
+    memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+    return int(memory.getHeapMemoryUsage().getUsed()), int(memory.getNonHeapMemoryUsage().getUsed())
 
 
 def summarise(rows: Sequence[Row]) -> dict[str, Any]:
@@ -115,7 +149,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
 
 SOAK = Benchmark(
     name="soak",
-    about="memory of driver and workers and bytes on disk of a job at a steady rate, for half an hour",
+    about="memory of driver and workers after collections, and disk, of a job at a steady rate for half an hour",
     summary=SUMMARY,
     settings=SoakSettings,
     run=run,
