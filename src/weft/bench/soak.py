@@ -45,7 +45,7 @@ SUMMARY = {
 
 @dataclass(frozen=True, slots=True)
 class SoakSettings:
-    minutes: float = option(30.0, "How long.", quick=0.6, parse=part, metavar="MINUTES")
+    minutes: float = option(30.0, "How long, from the first rows on.", quick=0.5, parse=part, metavar="MINUTES")
     rate: int = option(20_000, "Rows a second.")
     keys: int = option(1_000, "Different group keys.")
     every: int = option(
@@ -66,18 +66,19 @@ def run(settings: SoakSettings, say: Say) -> Report:
     try:
         job = weave(stream, [_query("long", 60, 1), _query("short", 10, 2)], rate=settings.rate)
         running = job.start(sink="noop", checkpoint=folder / "state", trigger="1 second")
-        begun = time.monotonic()
+        while running.metrics()["rows"] == 0 and not running.wait(0.2):  # workers start, and load what is compiled
+            continue
+        begun, before = time.monotonic(), running.metrics()["rows"]
         while time.monotonic() - begun < 60 * settings.minutes:
             if running.wait(settings.every):
                 break
-            metrics = running.metrics()
-            rows.append({"seconds": time.monotonic() - begun, **_held(spark, folder), "batch": metrics["batch"],
-                         "rows": metrics["rows"], "lag_seconds": metrics["lag_seconds"], "load": load()})  # fmt: skip
+            found = _look(running, spark, folder)
+            rows.append({"seconds": time.monotonic() - begun, **found, "rows": found["rows"] - before, "load": load()})
             if len(rows) % 4 == 0:
                 changes += 1
                 _change(running, changes)
             if len(rows) % 12 == 0:
-                say(f"  {rows[-1]['seconds']:5.0f} s  batch {metrics['batch']}  lag {metrics['lag_seconds']} s")
+                say(f"  {rows[-1]['seconds']:5.0f} s  batch {found['batch']}  lag {found['lag_seconds']:.1f} s")
         running.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -95,6 +96,11 @@ def _change(running: Any, number: int) -> None:
         running.add(_query(f"guest{number}", 20 + number % 7, 1 + number % 3))
     else:
         running.drop(f"guest{number - 1}")
+
+
+def _look(running: Any, spark: SparkSession, folder: Path) -> Row:
+    metrics = running.metrics()
+    return {**_held(spark, folder), **{name: metrics[name] for name in ("batch", "rows", "lag_seconds")}}
 
 
 def _held(spark: SparkSession, folder: Path) -> dict[str, int | None]:
