@@ -38,6 +38,8 @@ def run(
             if drain and not stopped.is_set():
                 started.drain()
                 show(started, progress)
+        if stopped.is_set():
+            say_stopped(started)
 
 
 def watch(run: Run, progress: Progress, stopped: threading.Event, seconds: float | None) -> None:
@@ -66,6 +68,13 @@ def stopped_by_signals() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def say_stopped(run: Run) -> None:
+    """For whoever sent a signal; progress may be on stdout."""
+    batch = run.metrics()["batch"]
+    where = "before the first batch" if batch is None else f"after batch {batch}"
+    typer.echo(f"Stopped {where}; started again with the same checkpoint it goes on from there.", err=True)
 
 
 def show(run: Run, progress: Progress) -> None:

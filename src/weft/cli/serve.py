@@ -16,7 +16,7 @@ import typer
 from weft.cli.client import DEFAULT_PORT
 from weft.cli.progress import Progress
 from weft.cli.queries import read_queries
-from weft.cli.run import LOOK_SECONDS, show, stopped_by_signals
+from weft.cli.run import LOOK_SECONDS, say_stopped, show, stopped_by_signals
 from weft.cli.stream import AsJson, ForSeconds, StreamOptions, parse_bytes, takes_stream
 from weft.model import WeftError
 
@@ -71,6 +71,8 @@ def serve(
             typer.echo(json.dumps({"url": server.url}) if as_json else f"weft serves {server.url}", err=not as_json)
             with Progress(as_json=as_json) as progress:
                 watch(service, server, progress, stopped, seconds)
+            if stopped.is_set():
+                say_stopped(started)
 
 
 def require_service(command: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,8 +62,34 @@ def local_session(settings: Mapping[str, str] | None = None) -> SparkSession:
     )
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)
-    with resolving(settings or {}):
+    with resolving(settings or {}), _deaf_to_sigterm():
         return builder.getOrCreate()
+
+
+_launching = threading.Event()
+
+
+def _ignore_sigterm() -> None:
+    if _launching.is_set():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+os.register_at_fork(after_in_child=_ignore_sigterm)
+
+
+@contextmanager
+def _deaf_to_sigterm() -> Iterator[None]:
+    """A JVM that is started meanwhile leaves SIGTERM to this process, as PySpark has it leave Ctrl-C.
+
+    `timeout`, a shell or a supervisor sends it to the whole group. Spark's own hook would then take the session away
+    from under the batch that runs, before this process can let it finish. What a process ignores when it begins, the
+    JVM ignores too; and it ends with this process, whatever ends that, since it reads the end of its input.
+    """
+    _launching.set()
+    try:
+        yield
+    finally:
+        _launching.clear()
 
 
 def require_java() -> None:
