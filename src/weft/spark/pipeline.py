@@ -26,9 +26,10 @@ from weft.spark.final_aggregate import BucketTask, final_aggregate
 from weft.spark.late import late_rows
 from weft.spark.places import Places
 from weft.spark.refreshes import choose_refreshes
+from weft.spark.seen import look_at
 from weft.spark.session import batch_settings
 from weft.spark.sink import BucketSink, DriverSink, Sink, deserialise
-from weft.spark.sub_aggregate import LATEST, place, sub_aggregate
+from weft.spark.sub_aggregate import place, sub_aggregate
 from weft.spark.tap import Tap, tapped
 from weft.spark.times import Times
 
@@ -120,32 +121,23 @@ class Pipeline:
             partials = sub_aggregate(rows, self.binding, self.places, ahead).persist()
             try:
                 # The watermark must be known before a window is answered, and it comes from the whole batch.
-                seen = partials.agg(
-                    F.max(LATEST).alias("latest"),
-                    F.min("slice").alias("earliest"),
-                    F.sum(F.when(F.col("feed") == 0, self._rows)).alias("rows"),
-                    # A row that no query of a feed wants has no slice.
-                    (F.sum(F.when(F.col("slice").isNotNull(), self._rows)) / F.sum(self._rows)).alias("selectivity"),
-                    F.count(F.lit(1)).alias("partials"),
-                ).first()
-                assert seen is not None
+                seen = look_at(partials, self._rows)
                 native = time.perf_counter() - begun
-                latest = _later(None if before is None else before.latest, seen["latest"])
+                latest = _later(None if before is None else before.latest, seen.latest)
                 mark = None if latest is None else latest - self.times.delay
                 mark = _later(None if before is None else before.watermark, mark)
                 passed = None if before is None else before.watermark
-                if self.late_sink is not None and passed is not None and (seen["earliest"] or 0) < passed:
+                if self.late_sink is not None and passed is not None and (seen.earliest or 0) < passed:
                     answered = {} if before is None else before.schedule.answered
                     self.late_sink(batch, late_rows(rows, self.binding, passed, answered))
-                rest = (latest, seen["rows"] or 0, begun)
+                rest = (latest, seen.rows, begun)
                 record, measured = self._advance(partials, batch, before, mark, *rest, bad=bad, read=read)
             finally:
                 partials.unpersist()
         whole = time.perf_counter() - begun
         phases = {"native": native, "final": whole - native, **measured.pop("phases")}
-        selectivity = 1.0 if seen["selectivity"] is None else seen["selectivity"]
         return record, _metrics(
-            record, before, seen["partials"], whole, phases=phases, selectivity=selectivity, **measured
+            record, before, seen.partials, whole, phases=phases, selectivity=seen.selectivity, **measured
         )
 
     def run_bounded(self, rows: DataFrame) -> tuple[Record, BatchMetrics]:
