@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from weft.aggregates import learn
 from weft.engine import FOREVER, Layout, State, Step, advance, to_table
 from weft.spark.checkpoint import Checkpoint, Segment
-from weft.spark.memory import keep_freed_memory
+from weft.spark.memory import freeze_what_stays, keep_freed_memory
 from weft.spark.sink import BucketSink, decoded, serialise
 from weft.spark.sub_aggregate import LATEST
 
@@ -86,6 +86,7 @@ class BucketTask:
                 for start in range(0, table.num_rows, MAX_PAYLOAD_ROWS):
                     part = decoded(table.slice(start, MAX_PAYLOAD_ROWS), schemas[name])
                     yield _report(bucket, name, serialise(part))
+        freeze_what_stays()
 
     def _state(self, bucket: int, here: Layout) -> State:
         """The state before this batch: what this worker remembers of it, completed from the segments.

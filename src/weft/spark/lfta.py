@@ -33,6 +33,7 @@ from weft.optimizer.phantoms import (
     show,
 )
 from weft.spark.columns import PhysicalColumns
+from weft.spark.memory import freeze_what_stays
 from weft.spark.tables import NativeFeed, Texts, from_rows
 
 TABLE_MEMORY = 64 << 20
@@ -296,6 +297,7 @@ class LftaTask:
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cascade = Cascade(self.roots, self.schema, self.dictionary_bytes)
         yield from _together(self._left(cascade, batches))
+        freeze_what_stays()
 
     @staticmethod
     def _left(cascade: Cascade, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
