@@ -49,6 +49,13 @@ def test_slots_that_were_not_seen_are_spread_too() -> None:
     assert max(Counter(homes[1:]).values()) <= SLOTS / 3 + 1, "the heavy one is alone, the rest in threes"
 
 
+def test_spark_finds_each_slot_in_its_bucket(spark: Any) -> None:
+    places = Places.weighed(3, {slot: float(slot % 7) for slot in range(SLOTS)})
+    found = spark.range(2 * SLOTS).selectExpr(f"{places.bucket('CAST(id AS INT)')} AS bucket").collect()
+    assert [row["bucket"] for row in found] == 2 * list(places.homes)
+    assert set(places.homes) == {0, 1, 2}
+
+
 def test_a_checkpoint_without_its_places_is_refused(tmp_path: Path) -> None:
     checkpoint = Checkpoint(Store(str(tmp_path)))
     name = checkpoint.write_places(Places.weighed(2, {}), "places/first.json")

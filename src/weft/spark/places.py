@@ -44,7 +44,10 @@ class Places:
         """The bucket as a native expression, over the one that hashes the group's keys."""
         if not self.homes:
             return f"CAST(pmod({hashed}, {self.buckets}) AS INT)"
-        return f"element_at(array({', '.join(map(str, self.homes))}), {slot(hashed)} + 1)"
+        # One literal that Spark folds to an array. An array of a thousand literals would be a thousand nodes of the
+        # plan, and every rule of the analyser would visit each of them in every batch.
+        homes = f"CAST(split('{','.join(map(str, self.homes))}', ',') AS ARRAY<INT>)"
+        return f"element_at({homes}, {slot(hashed)} + 1)"
 
 
 def group_hash(keys: Sequence[str]) -> str:
