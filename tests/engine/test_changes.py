@@ -505,6 +505,41 @@ def test_other_phantoms_by_new_counts_are_told_of(tmp_path: Path) -> None:
     assert [c["reason"] for c in live.changes()] == ["woven", "groups were counted anew: AB(A B), not AB A B"]
 
 
+def test_a_phantom_that_longer_flows_have_chosen_is_told_with_their_length(tmp_path: Path) -> None:
+    live = begin(loom(), windows_of((6, 3)), tmp_path)
+    live.take_up(0, None)
+    live.tell_of_phantoms("A B", 1.04)
+    live.tell_of_phantoms("AB(A B)", 31.4)
+    live.take_up(1, Record(0, 5, 5))
+    said = "groups were counted anew, in flows of 31.4 rows, not 1.0: AB(A B), not A B"
+    assert [c["reason"] for c in live.changes()] == ["woven", said]
+
+
+def test_filters_in_other_classes_are_bound_beside_the_job_once_for_each_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Fraction] = []
+
+    def better(classes: object, known: object, tolerance: Fraction) -> str:
+        asked.append(tolerance)
+        return "in other classes"
+
+    monkeypatch.setattr("weft.spark.live.better_classes", better)
+    live = begin(loom(tolerance=0.1), windows_of((6, 3), (8, 4)), tmp_path)
+    live.take_up(0, None)
+    live.weigh_classes()
+    assert live._replanning is None, "nothing was counted"
+    live._weaver.phantoms.signed += 1
+    for batch in (1, 2):
+        live.weigh_classes()
+        live.wait_for_plan()
+        live.take_up(batch, Record(batch - 1, 5, 5))
+    assert asked == [Fraction(1, 10)]
+    (change,) = [c for c in live.changes() if c["reason"] == "in other classes"]
+    assert change["batch"] == 1
+    assert change["cost_before"] == change["cost_after"] == float(live.plan.cost)
+
+
 def test_the_stream_is_measured_over_some_batches() -> None:
     def batch(number: int) -> BatchMetrics:
         kept = {0: TreeState(slices=10, partials=300), 1: TreeState(slices=5, partials=150)}

@@ -15,8 +15,8 @@ cuts that filters make in a column.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from itertools import combinations
 from math import exp, log, log1p
 
@@ -45,6 +45,26 @@ Occurrences = Callable[[Sequence[int], float], float]
 """Partials that a row makes, for the places of filters in one class and the rows of a slice."""
 
 
+def classes_cost(
+    classes: Iterable[Sequence[int]],
+    filters: Sequence[Cuts],
+    rows: float,
+    prices: Prices = NATIVE,
+    seen: Occurrences | None = None,
+) -> float:
+    """What a row costs with its filters in these classes, in the currency of the prices."""
+    return sum(_price(filters, rows, prices, seen, frozenset(each)) for each in classes)
+
+
+def _price(
+    filters: Sequence[Cuts], rows: float, prices: Prices, seen: Occurrences | None, members: frozenset[int]
+) -> float:
+    if seen is not None:
+        return prices.probe + seen(sorted(members), rows) * prices.eviction
+    ways = signatures([filters[place] for place in members])
+    return prices.probe + min(1.0, exp(min(ways, 700.0)) / max(rows, 1.0)) * prices.eviction
+
+
 def filter_classes(
     filters: Sequence[Cuts], rows: float, prices: Prices = NATIVE, seen: Occurrences | None = None
 ) -> list[list[int]]:
@@ -58,15 +78,10 @@ def filter_classes(
         rest = classes[: -CLASSES + 1]
         classes = [sorted(place for each in rest for place in each), *classes[-CLASSES + 1 :]]
 
-    @cache
-    def priced(members: frozenset[int]) -> float:
-        if seen is not None:
-            return prices.probe + seen(sorted(members), rows) * prices.eviction
-        ways = signatures([filters[place] for place in members])
-        return prices.probe + min(1.0, exp(min(ways, 700.0)) / max(rows, 1.0)) * prices.eviction
+    price = cache(partial(_price, filters, rows, prices, seen))
 
     def cost(members: Sequence[int]) -> float:
-        return priced(frozenset(members))
+        return price(frozenset(members))
 
     costs = [cost(each) for each in classes]
     while len(classes) > 1:

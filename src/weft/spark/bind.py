@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from math import inf
 from typing import TYPE_CHECKING
@@ -24,17 +25,16 @@ from weft.engine import CallLayout, FeedLayout, Grouping, Layout, QueryLayout, T
 from weft.engine.layout import FilterBit
 from weft.engine.project import CannotEvaluate, Typed, bind
 from weft.model import ACQ, Call, Edges, Expression, Output, Window
-from weft.optimizer.filter_classes import Occurrences, filter_classes
 from weft.optimizer.placement.homes import place_homes
 from weft.plan import Feed, Plan
 from weft.spark.analysis import Analysis, analysis
+from weft.spark.classing import Classing
 from weft.spark.columns import PhysicalColumns
 from weft.spark.phantoms import Phantoms
 from weft.spark.signature import Signature
 from weft.spark.slice import feed_slicing, micros
 from weft.spark.tables import NativeFeed
 from weft.sql import refuse, standing_in
-from weft.sql.cuts import cuts
 
 if TYPE_CHECKING:
     from weft.spark.replay import Replayed
@@ -53,6 +53,8 @@ class Binding:
     replayed: tuple[Replayed, ...] = ()
     """Partials of the past that the next batch takes in."""
     phantoms: Phantoms = field(default_factory=Phantoms, compare=False)
+    classes: tuple[Classing, ...] = ()
+    """Of the filters of each feed of the plan."""
 
     @property
     def homes(self) -> dict[int, tuple[int, ...]]:
@@ -99,6 +101,7 @@ def bind_plan(
             binder.columns,
             tuple(binder.groupings),
             phantoms=phantoms,
+            classes=tuple(binder.classes),
         )
 
 
@@ -122,6 +125,7 @@ class _Binder:
         self._analyse = analyse
         self._event_micros = event_micros
         self.columns = PhysicalColumns()
+        self.classes: list[Classing] = []
         self._schemas: dict[ACQ | str, StructType] = {}
         self._numbers = count()
         self.groupings = {keys: number for number, keys in enumerate(groupings)}
@@ -146,20 +150,14 @@ class _Binder:
         """Queries whose filters share a pass; those without a filter go with the first."""
         filters = sorted({q.where for q in queries if q.where is not None})
         rows = float(self._plan.rate / feed.edge_rate) if feed.edge_rate else inf
-        found_cuts = [cuts(f) for f in filters]
-        seen = self._occurrences(filters, feed.keys) if len({frozenset(c) for c in found_cuts}) > 1 else None
-        classes = filter_classes(found_cuts, rows, seen=seen)
-        place: dict[str | None, int] = {filters[f]: i for i, each in enumerate(classes) for f in each}
-        found: list[list[ACQ]] = [[] for _ in classes or (None,)]
+        known = partial(self._phantoms.occurrences, self._stream)
+        classing = Classing.of(feed.keys, filters, rows, known)
+        self.classes.append(classing)
+        place: dict[str | None, int] = {filters[f]: i for i, each in enumerate(classing.classes) for f in each}
+        found: list[list[ACQ]] = [[] for _ in classing.classes or (None,)]
         for query in queries:
             found[place.get(query.where, 0)].append(query)
         return found
-
-    def _occurrences(self, filters: Sequence[str], keys: tuple[str, ...]) -> Occurrences | None:
-        known = self._phantoms.occurrences(self._stream, filters, keys)
-        if known is None:
-            return None
-        return lambda members, rows: known.partials([filters[place] for place in members], rows)
 
     def _feed(self, number: int, feed: Feed, queries: Sequence[ACQ], whole: bool) -> NativeFeed:
         raw = sorted({a for q in queries for call in q.calls for a in call.arguments})

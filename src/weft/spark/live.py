@@ -10,6 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 from weft.engine import Grouping, Layout, QueryLayout, TreeLayout
@@ -21,6 +23,7 @@ from weft.plan import Plan
 from weft.spark.asked import Asked, Joining, forget_asked, read_asked, write_asked
 from weft.spark.bind import Binding
 from weft.spark.checkpoint import Record
+from weft.spark.classing import Classing, better_classes
 from weft.spark.observing import Seen
 from weft.spark.plans import Change, PlanRecord, newest_plan, plan_notes, plan_record, write_plan
 from weft.spark.replay import Held, Replayed, Replays
@@ -65,6 +68,8 @@ class Live:
         self._replanning: threading.Thread | None = None
         self._counted = Stream()  # what the plan counts on beside its rate
         self._fed: str | None = None
+        self._flow: float | None = None
+        self._signed = 0  # how often signatures had been counted when classes were last thought of
         self.plan = plan
         record = newest_plan(store)
         self._lives = dict(record.lives) if record else lives_of(plan.workload)
@@ -245,20 +250,60 @@ class Live:
                 said = "; ".join(seen.differences(counted, tolerance))
                 self._begin_plan(now, seen.stream, Curve(()), f"planned anew: {said}")
 
-    def tell_of_phantoms(self, fed: str | None) -> None:
-        """Groups were counted anew, and other groupings feed others by that; how partials are made is no plan's."""
+    def weigh_classes(self) -> None:
+        """Signatures were counted: begin to see, beside the job, whether filters should be in other classes."""
+        with self._lock:
+            tolerance, signed = self._weaver.deviation, self._weaver.phantoms.signed
+            if tolerance is not None and self._replanning is None and signed != self._signed:
+                self._signed = signed
+                present, groupings = self._pending or self._bare, self._record.groupings
+                self._begin_thread(self._class_anew, self._version, self.plan, present.classes, groupings, tolerance)
+
+    def _class_anew(
+        self,
+        version: int,
+        plan: Plan,
+        classes: Sequence[Classing],
+        groupings: tuple[tuple[str, ...], ...],
+        tolerance: Fraction,
+    ) -> None:
+        """In a thread of its own. Where other classes make rows cheaper by more than the tolerance, the plan is bound
+        with those; it stays as it is."""
+        binding: Binding | None = None
+        try:
+            known = partial(self._weaver.phantoms.occurrences, self._weaver.stream)
+            reason = better_classes(classes, known, tolerance)
+            if reason is not None:
+                binding = self._weaver.bind(plan, groupings)
+        finally:
+            with self._lock:
+                self._replanning = None
+                if version != self._version or groupings != self._record.groupings:
+                    self._signed = 0  # another change was faster: the next batch asks again
+                    self._plan_anew_where_due()
+                elif binding is not None and reason is not None:
+                    self._adopt(plan, binding, {}, reason, float(plan.cost))
+
+    def tell_of_phantoms(self, fed: str | None, flow: float | None = None) -> None:
+        """Groups were counted anew, and other groupings feed others by that; how partials are made is no plan's.
+
+        `flow` is how many rows of a group came one after the other, where that had a say.
+        """
         with self._lock:
             if self._fed is not None and fed is not None and fed != self._fed:
                 self._pending = self._pending or self._bare
-                reason = f"groups were counted anew: {fed}, not {self._fed}"
+                flows = _flows(flow, self._flow)
+                reason = f"groups were counted anew{flows}: {fed}, not {self._fed}"
                 self._changes.append(_change(reason, float(self.plan.cost), self.plan))
-            self._fed = fed
+            self._fed, self._flow = fed, flow
 
     def _begin_plan(self, present: Plan, stream: Stream, curve: Curve, reason: str) -> None:
         if self._replanning is None:
-            arguments = (self._version, present, stream, curve, self._record.groupings, reason)
-            self._replanning = threading.Thread(target=self._plan_anew, args=arguments, daemon=True)
-            self._replanning.start()
+            self._begin_thread(self._plan_anew, self._version, present, stream, curve, self._record.groupings, reason)
+
+    def _begin_thread(self, target: Callable[..., None], *arguments: object) -> None:
+        self._replanning = threading.Thread(target=target, args=arguments, daemon=True)
+        self._replanning.start()
 
     def _plan_anew(
         self,
@@ -502,6 +547,16 @@ class Live:
 
 def _change(reason: str, cost_before: float | None, plan: Plan) -> Change:
     return Change(reason, cost_before, float(plan.cost), len(plan.workload), len(plan.trees))
+
+
+def _flows(flow: float | None, before: float | None) -> str:
+    """
+    >>> _flows(31.4, 1.0), _flows(31.4, None), _flows(None, 1.0)
+    (', in flows of 31.4 rows, not 1.0', ', in flows of 31.4 rows', '')
+    """
+    if flow is None:
+        return ""
+    return f", in flows of {flow:.1f} rows{'' if before is None else f', not {before:.1f}'}"
 
 
 def lives_of(queries: Iterable[ACQ]) -> dict[str, Life]:

@@ -7,7 +7,7 @@ memory inside its tasks (LFTA), whichever is cheaper by what `weft calibrate` me
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -15,10 +15,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from weft.model import WeftError
+from weft.optimizer.phantoms.collisions import Flows
 from weft.optimizer.phantoms.feeding import FeedingGraph
 from weft.optimizer.phantoms.pricing import TablePrices, load_prices, prices_file
 from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.rolling import Asked, RollUp, roll_up
+from weft.spark.classing import apart
 from weft.spark.columns import PhysicalColumns
 from weft.spark.counting import Sample, Signatures, take_sample, take_signatures
 from weft.spark.lfta import TABLE_MEMORY, Lfta, make_lfta, tabled
@@ -26,7 +28,6 @@ from weft.spark.lfta import relation as tabled_relation
 from weft.spark.signature import Signature
 from weft.spark.slice import slice_of
 from weft.spark.tables import NativeFeed, NativeTable, union_edges
-from weft.sql.cuts import cuts
 
 Phantoming = Literal["auto", "always", "never"]
 Grouping = Literal["auto", "native", "lfta"]
@@ -83,51 +84,68 @@ class Phantoms:
         """What was chosen last, and what it saves; None: nothing has been counted yet."""
         self.lfta: Lfta | None = None
         """The tables instead, where they are cheaper or wanted."""
+        self.flows: Flows | None = None
+        """How long rows of a group stayed together when tables were thought of; None: they were not."""
         self._feeds: tuple[NativeFeed, ...] = ()
         self._wait, self._pause = 0, 1
         self.signatures: dict[tuple[str, ...], Signatures] = {}
         """How often each occurs, by the keys of a grouping."""
-        self._unsigned = 0
+        self.signed = 0
+        """How often they were counted."""
+        self._filters: dict[tuple[str, ...], set[str]] = {}
+        self._unsigned, self._unsigned_pause = 0, 1
 
     def occurrences(self, stream: DataFrame, filters: Sequence[str], keys: tuple[str, ...]) -> Signatures | None:
         """What is known of these filters' signatures. A table can be looked into at once; of a stream, what batches
         showed."""
-        known = self.signatures.get(keys)
-        if known is not None and set(filters) <= known.passed.keys():
-            return known
+        if self._knows(filters, keys):
+            return self.signatures[keys]
         if stream.isStreaming or len(filters) < 2:
             return None
         try:
             self._keep(take_signatures(stream, {keys: filters}))
+            self._unsigned = RECOUNT
         except PySparkException:
             # A row that a filter fails on: the run says so, with the query's name.
             return None
         return self.signatures.get(keys)
 
-    def _keep(self, found: Mapping[tuple[str, ...], Signatures]) -> None:
-        self.signatures |= {keys: some for keys, some in found.items() if some.rows >= FEWEST}
-        self._unsigned = RECOUNT
+    def _knows(self, filters: Iterable[str], keys: tuple[str, ...]) -> bool:
+        return keys in self.signatures and set(filters) <= self.signatures[keys].passed.keys()
+
+    def _keep(self, found: Mapping[tuple[str, ...], Signatures]) -> bool:
+        """Whether some of it tells anything."""
+        enough = {keys: some for keys, some in found.items() if some.rows >= FEWEST}
+        self.signatures |= enough
+        self.signed += bool(enough)
+        return bool(enough)
 
     def _count_signatures(self, timed: DataFrame, feeds: Sequence[NativeFeed]) -> None:
-        """From time to time, for the next plan: classes of filters are made when queries come and go."""
-        self._unsigned -= 1
-        if self._unsigned >= 0:
-            return
+        """When filters come or go, and from time to time: what classes they are in follows from it."""
         filters: dict[tuple[str, ...], set[str]] = {}
         for feed in feeds:
             filters.setdefault(tuple(feed.keys.values()), set()).update(feed.signature.filters)
-        # Filters on the same columns stay together, however often they pass.
-        apart = {keys: sorted(some) for keys, some in filters.items() if len({frozenset(cuts(f)) for f in some}) > 1}
-        self._keep(take_signatures(timed, apart) if apart else {})
+        changed, self._filters = filters != self._filters, filters
+        if self._unsigned > 0 and not changed:
+            self._unsigned -= 1
+            return
+        classed = apart(filters)
+        if changed and all(self._knows(some, keys) for keys, some in classed.items()):
+            return
+        told = not classed or self._keep(take_signatures(timed, classed))
+        self._unsigned_pause = RECOUNT if told else min(RECOUNT, 2 * self._unsigned_pause)
+        self._unsigned = self._unsigned_pause - 1
 
     def share(self, timed: DataFrame, feeds: tuple[NativeFeed, ...], bound: PhysicalColumns) -> Shared | Lfta | None:
         """The tables for a batch; None: each feed takes rows."""
         self._count_signatures(timed, feeds)
         forced = self.groupings == "lfta"
-        if not forced and (self.how == "never" or sum(feed.rolls for feed in feeds) < 2):
+        if not forced and self.how == "never":
             return None
         if not _alike(feeds, self._feeds):
             self._feeds, self.found, self.lfta, self._wait, self._pause = feeds, None, None, 0, 1
+        if not forced and sum(feed.rolls for feed in feeds) < 2:
+            return None
         if self.how == "always" and not forced:
             self.found = _one_for_all(feeds)
         elif self._wait == 0:
@@ -158,8 +176,8 @@ class Phantoms:
         self.found, self.lfta = native, None
         if able:
             counts = {r: sample.groups(r) for r in [*relations, together]}
-            flows = sample.flows(together)
-            lfta = make_lfta(able, bound, counts, sample.rows, flows, self.memory, prices.tables, self.how)
+            self.flows = sample.flows(together)
+            lfta = make_lfta(able, bound, counts, sample.rows, self.flows, self.memory, prices.tables, self.how)
             if forced or prices.row + lfta.cost < CLEARLY * native.cost * prices.native_probe:
                 self.lfta = lfta
 
@@ -183,7 +201,12 @@ class Phantoms:
         """What feeds what, in short; None: nothing has been counted yet."""
         if self.found is None:
             return None
-        return f"{self.found.configuration}{'' if self.lfta is None else ' in bounded tables'}"
+        return str(self.found.configuration) if self.lfta is None else f"{self.lfta.configuration} in bounded tables"
+
+    @property
+    def flow(self) -> float | None:
+        """Rows of a group that come one after the other, where that had a say in what feeds what."""
+        return None if self.lfta is None or self.flows is None else self.flows.by_depth[0]
 
     def explain(self) -> list[str]:
         """What feeds what, as far as it is known, and what that saves."""

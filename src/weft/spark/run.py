@@ -208,7 +208,9 @@ class Run:
             self._spent.update(metrics.phases)
         if self._pipeline.binding.replayed:
             self._live.committed()
-        self._live.tell_of_phantoms(self._pipeline.binding.phantoms.told)
+        phantoms = self._pipeline.binding.phantoms
+        self._live.tell_of_phantoms(phantoms.told, phantoms.flow)
+        self._live.weigh_classes()
         seen = self._observer.take(metrics)
         if seen is not None:
             self._live.observe(seen)
