@@ -13,7 +13,7 @@ NEEDS_JDK = weft needs a JDK 17 or 21: install it with \`apt-get install openjdk
 \`brew install openjdk@17\` (macOS), and point JAVA_HOME at it if it is not the java on PATH.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka lint test soak check bench wheel jdk docs examples
+.PHONY: help setup demo kafka lint test soak kills check bench wheel jdk docs examples
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' Makefile
@@ -35,7 +35,10 @@ test: jdk $(STAMP) ## all tests; ARGS="-k name" for some of them
 	$(BIN)/python -m pytest $(ARGS)
 
 soak: jdk $(STAMP) ## the tests that draw at random, ten times as long: a hundred and more kills, thousands of scripts
-	WEFT_SOAK=10 $(BIN)/python -m pytest tests/engine/test_changes.py tests/spark/test_recovery.py tests/spark/test_at_most.py -k "script or random_moments" $(ARGS)
+	WEFT_SOAK=10 $(BIN)/python -m pytest tests/engine/test_changes.py tests/spark/test_recovery.py tests/spark/test_at_most.py tests/spark/test_scripts.py -k "script or random_moments" $(ARGS)
+
+kills: jdk $(STAMP) ## one job, killed a hundred times at random moments: every answer is there, once
+	WEFT_KILLS=100 $(BIN)/python -m pytest tests/spark/test_recovery.py -k "random_moments_the_sink" --durations=1 $(ARGS)
 
 check: lint test ## lint, then test
 

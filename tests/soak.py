@@ -5,3 +5,6 @@ from __future__ import annotations
 import os
 
 SOAK = int(os.environ.get("WEFT_SOAK", "1"))
+
+KILLS = int(os.environ.get("WEFT_KILLS", 20 * SOAK))
+"""How often one job is killed in one run: `make kills` has it done a hundred times."""

@@ -30,9 +30,18 @@ CREATE VIEW seldom AS SELECT k, window.start AS start, max(v) AS top, stddev(v) 
 CREATE VIEW overall AS SELECT window.start AS start, count(DISTINCT v) AS n, percentile(v, 0.9) AS high
   FROM stream [RANGE 45 SECONDS SLIDE AT MOST 15 SECONDS];
 """
+JOINING = {
+    "past": "SELECT k, window.start AS start, sum(v) AS total, min(v) AS least \
+FROM stream GROUP BY k, window(ts, '20 seconds', '4 seconds')",
+    "part": "SELECT window.start AS start, count(*) AS n \
+FROM stream WHERE v < 50 GROUP BY window(ts, '14 seconds', '7 seconds')",
+}
+JOINING_BEGIN = {"past": None, "part": "2024-03-01 00:00:20"}
+"""Queries that join while the job runs and read the source again, and from when on."""
 SCHEMA = "ts TIMESTAMP, k STRING, v INT"
 WORKLOADS: dict[str, tuple[str, dict[str, Any]]] = {
     "every": (QUERIES, {"available_now": True}),
+    "source": (QUERIES, {"available_now": True}),
     # A trigger that leaves little time, and no patience beyond it: who is refreshed hangs on what was measured, and
     # periods stretch.
     "at_most": (AT_MOST, {"trigger": "300 milliseconds"}),
@@ -56,6 +65,9 @@ def main(folder: str, workload: str = "every") -> None:
         for batch in run.batches()[told:]:
             print("batch", batch.batch, flush=True)
             told += 1
+            if workload == "source" and batch.batch >= 1:
+                for name in JOINING.keys() - set(run.queries()):
+                    run.add(f"CREATE VIEW {name} AS {JOINING[name]}", since="source", begin=JOINING_BEGIN[name])
             ended = ended or batch.batch == files - 1
     (here / "refreshes.json").write_text(json.dumps(run.metrics()["refreshes_by_query"]))
     run.drain()

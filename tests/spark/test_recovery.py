@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compare import assert_same_rows
-from soak import SOAK
+from soak import KILLS, SOAK
 from weft.spark import RunFailed, weave
 from weft.spark.check import check_checkpoint
 from weft.spark.checkpoint import CheckpointMismatch
@@ -29,11 +29,10 @@ from weft.sql import parse
 
 sys.path.insert(0, str(Path(__file__).parent))
 from killing import live
-from resumable import QUERIES, SCHEMA
+from resumable import JOINING, JOINING_BEGIN, QUERIES, SCHEMA
 
 pytestmark = pytest.mark.spark
 
-KILLS = 20 * SOAK
 KEYS = {"by_key": (0, 1), "overall": (0,), "slow": (0, 1)}
 
 
@@ -56,12 +55,18 @@ def write_rows(folder: Path, files: int, rows: int, seed: int = 5) -> None:
         os.utime(path, (1_700_000_000 + i, 1_700_000_000 + i))
 
 
-def assert_answers(spark: Any, folder: Path) -> None:
-    """The parquet sink holds every row of plain Spark, once."""
+def plain(spark: Any, folder: Path) -> Any:
+    """A session that knows all rows as `stream`."""
     rows = spark.read.schema(SCHEMA).parquet(str(folder / "rows"))
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     session.createDataFrame(rows.toArrow()).createOrReplaceTempView("stream")
+    return session
+
+
+def assert_answers(spark: Any, folder: Path) -> None:
+    """The parquet sink holds every row of plain Spark, once."""
+    session = plain(spark, folder)
     for query in parse(QUERIES):
         text = query.spark_sql.replace("last(v)", "max_by(v, ts)")
         found = spark.read.parquet(str(folder / "answers" / query.name)).toArrow()
@@ -69,7 +74,7 @@ def assert_answers(spark: Any, folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(2400 * SOAK)
+@pytest.mark.timeout(120 * KILLS)
 def test_killed_at_random_moments_the_sink_holds_every_row_once(spark: Any, tmp_path: Path) -> None:
     write_rows(tmp_path / "rows", files=5 * KILLS, rows=40)
     random = Random(11)
@@ -77,6 +82,25 @@ def test_killed_at_random_moments_the_sink_holds_every_row_once(spark: Any, tmp_
     assert kills == KILLS, "a life that was not cut short tested nothing"
     assert live(tmp_path, None, 0)
     assert_answers(spark, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200 * SOAK)
+def test_killed_at_random_moments_while_queries_read_the_source_again_they_hold_every_row_once(
+    spark: Any, tmp_path: Path
+) -> None:
+    kills = 3 * SOAK
+    write_rows(tmp_path / "rows", files=6 * kills, rows=40)
+    random = Random(13)
+    lives = [live(tmp_path, random.randint(2, 4), random.uniform(0, 1.5), "source") for _ in range(kills)]
+    assert not any(lives), "a life that was not cut short tested nothing"
+    assert live(tmp_path, None, 0, "source")
+    assert_answers(spark, tmp_path)
+    for name, text in JOINING.items():
+        begin = JOINING_BEGIN[name]
+        wanted = plain(spark, tmp_path).sql(parse(text)[0].spark_sql).where(f"start >= '{begin or '2000-01-01'}'")
+        found = spark.read.parquet(str(tmp_path / "answers" / name)).toArrow()
+        assert_same_rows(found, wanted.toArrow(), key=(0, 1) if name == "past" else (0,), text=text)
 
 
 def start(
