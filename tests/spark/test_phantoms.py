@@ -12,9 +12,12 @@ from compare import assert_same_rows
 from weft.aggregates import register
 from weft.optimizer.phantoms.pricing import TablePrices, prices_file, save_prices
 from weft.spark import weave
+from weft.spark.blame import QueriesFailed
 from weft.spark.counting import LARGER
 from weft.spark.lfta import LEAST_MEMORY
-from weft.spark.phantoms import FEWEST
+from weft.spark.phantoms import FEWEST, Phantoms
+from weft.spark.scatter import able, own_types
+from weft.spark.sub_aggregate import timed
 
 pytestmark = pytest.mark.spark
 
@@ -94,6 +97,81 @@ def test_rolled_up_groupings_give_the_rows_of_plain_spark_for_keys_of_any_type(s
     assert f"  tables  {shared['fed']}   a row costs" in by_tables.explain()
     assert sum(p["fed_by"] is not None for p in shared["passes"]) == len(lfta.feeds)
     assert "aria-label=\"Rows, phantoms and passes\"" in by_tables.explain("html")
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+def test_groupings_that_do_not_gather_give_the_rows_of_plain_spark(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, buckets: int
+) -> None:
+    """Sent as rows where buckets can make partials of them, else as partials of a row each."""
+    monkeypatch.setattr(Phantoms, "scattered", lambda self, feeds: [feed for feed in feeds if feed.scatters])
+    monkeypatch.setattr(Phantoms, "sent_as_rows", lambda self, feeds, able, buckets: able)
+    queries = workload(KEY_SETS)
+    # Beside windows that overlap, those of one slice, with and without filters in one pass.
+    queries |= {
+        f"alone_{i}_{j}": f"SELECT {keys}, window, {calls} AS y FROM stream {FILTERS[(i + j) % 5 * (i % 2)]} "
+        f"GROUP BY {keys}, window(ts, '50 seconds') HAVING count(*) > 1"
+        for i, keys in enumerate(["t", "s, t", "d, t", "x, t"])
+        for j, calls in enumerate(["sum(m) + count(v)", "min(d)", "max(s)", "avg(r)"])
+    }
+    texts = [f"CREATE VIEW {name} AS {text}" for name, text in queries.items()]
+    job = weave(spark.sql(ROWS), texts, phantoms="never", buckets=buckets)
+    answers = {name: frame.toArrow() for name, frame in job.answers().items()}
+    for name, rows in plainly(spark, queries).items():
+        assert rows.num_rows > 5
+        assert_same_rows(answers[name], rows, text=queries[name])
+    scattered = [feed for feed in job.binding.feeds if feed.scatters]
+    in_rows = able(scattered, job.binding, own_types(timed(job.stream, job.binding), scattered))
+    sent = [set(feed.keys.values()) for feed in in_rows]
+    assert {"s", "t"} in sent
+    assert not any({"x", "struct(s, i)"} & keys for keys in sent)
+    assert len(in_rows) < len(scattered) < len(job.binding.feeds)
+
+
+def test_who_gathers_comes_along_where_rows_are_sent_to_its_buckets_for_others(spark: Any) -> None:
+    """A row that is sent for b, c and d is nearly always in both of two buckets, and nearly never in one of 100."""
+    table = spark.sql(
+        "SELECT timestamp_millis(id) AS ts, id % 400 AS a, id AS b, -id AS c, id * 3 AS d, id % 2 AS e FROM range(2000)"
+    )
+    window = "window(ts, '1 minute')"
+    job = weave(table, [f"SELECT {key}, window, count(*) FROM stream GROUP BY {key}, {window}" for key in "abcde"])
+    assert job.run_bounded("noop").answers == 400 + 3 * 2000 + 2
+    phantoms, feeds = job.binding.phantoms, job.binding.feeds
+
+    def keys(some: Any) -> str:
+        return "".join(sorted(key for feed in some for key in feed.keys.values()))
+
+    assert phantoms.found is not None
+    assert sorted(asked.partials for asked in phantoms.found.asked) == [0.001, 0.2, 1, 1, 1]
+    assert keys(phantoms.sent_as_rows(feeds, feeds, buckets=1)) == "abcde"
+    assert keys(phantoms.sent_as_rows(feeds, feeds, buckets=2)) == "abcd"
+    assert keys(phantoms.sent_as_rows(feeds, feeds, buckets=100)) == "bcd"
+    assert keys(phantoms.scattered(feeds)) == "bcd"
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+def test_a_sum_that_overflows_where_nothing_gathers_is_what_spark_makes_of_it(spark: Any, ansi: bool) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+    table = session.sql(
+        "SELECT timestamp_millis(id) AS ts, CASE id WHEN 5 THEN 4 ELSE id END AS a, 9223372036854775000 AS v "
+        "FROM range(3000)"
+    )
+    table.createOrReplaceTempView("stream")
+    window = "window(ts, '1 minute')"
+    queries = {
+        "total": f"SELECT a, window, sum(v) AS x FROM stream GROUP BY a, {window}",
+        "most": f"SELECT -a AS b, window, max(v) AS x FROM stream GROUP BY -a, {window}",
+    }
+    job = weave(table, [f"CREATE VIEW {name} AS {text}" for name, text in queries.items()])
+    if ansi:
+        with pytest.raises(QueriesFailed) as raised:
+            job.run_bounded("noop")
+        assert raised.value.reasons.keys() == {"total"}
+    else:
+        for name, frame in job.answers().items():
+            assert_same_rows(frame.toArrow(), session.sql(queries[name]).toArrow(), text=queries[name])
+    assert len(job.binding.phantoms.scattered(job.binding.feeds)) == 2
 
 
 class Logarithms:

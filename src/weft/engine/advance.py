@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from weft.engine.answers import Meter, answer_tree
 from weft.engine.at_once import alone, answer_at_once
 from weft.engine.combining import absorb
+from weft.engine.gathering import Gathering, NotGathered
 from weft.engine.groups import GroupIndex
 from weft.engine.layout import FOREVER, FeedLayout, Layout, TreeLayout
 from weft.engine.matching import matched_rows
@@ -43,11 +44,18 @@ class Step:
 
 
 def advance(
-    state: State, partials: pa.Table | None, until: int, layout: Layout, batch: int = 0, whole: bool = False
+    state: State,
+    partials: pa.Table | None,
+    until: int,
+    layout: Layout,
+    batch: int = 0,
+    whole: bool = False,
+    gathering: Gathering | None = None,
 ) -> Step:
     """Add the partials, answer the windows that end by `until`, and forget what no later window covers.
 
-    `whole` says that these partials are all there ever is, one for each group, slice and signature.
+    `whole` says that these partials are all there ever is, one for each group, slice and signature. Feeds that come
+    as rows get their partials from `gathering`.
 
     partials  (feed, slice, words..., keys..., components...), from Spark, in any order
     answers   a table a query, as Spark's schema of it says; with revisions marked by `batch` where there may be some
@@ -64,13 +72,18 @@ def advance(
     after = layout.horizons(until)
     for feed in layout.feeds:
         index = groups.setdefault(feed.grouping.number, GroupIndex(feed.grouping.keys))
-        if whole and partials is not None and alone(feed, layout):
-            given, counted, not_given = answer_at_once(partials, feed, layout)
+        try:
+            mine = _of(feed, partials, gathering)
+        except NotGathered as error:
+            failed |= {q.name: str(error) for t in feed.trees for q in t.queries if error.component in q.components}
+            continue
+        if whole and mine is not None and alone(feed, layout):
+            given, counted, not_given = answer_at_once(mine, feed, layout)
             answers |= given
             failed |= not_given
             matched |= counted
             continue
-        fresh = None if partials is None else _receive(partials, feed, index)
+        fresh = None if mine is None else _receive(mine, feed, index)
         if fresh is not None:
             for name, rows in matched_rows(fresh, feed).items():
                 matched[name] = matched.get(name, 0) + rows
@@ -107,12 +120,20 @@ def advance(
     return Step(answers, left, added, groups, late, matched, failed, synopses, meter.scans, meter.answers)
 
 
-def _receive(table: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials | None:
-    """The feed's partials, their groups numbered, in the order of group and slice."""
-    mine = pc.and_(pc.equal(table.column("feed"), feed.number), pc.is_valid(table.column("slice")))
-    rows = table.filter(mine)
-    if not rows.num_rows:
+def _of(feed: FeedLayout, partials: pa.Table | None, gathering: Gathering | None) -> pa.Table | None:
+    """The feed's partials, in its own columns; None where it has none."""
+    if gathering is not None and feed in gathering:
+        return gathering.partials(feed)
+    if partials is None:
         return None
+    names = dict.fromkeys(["slice", *feed.words, *feed.key_columns, *(n for of in feed.columns for n in of)])
+    mine = pc.and_(pc.equal(partials.column("feed"), feed.number), pc.is_valid(partials.column("slice")))
+    found = partials.select(list(names)).filter(mine)
+    return found if found.num_rows else None
+
+
+def _receive(rows: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials:
+    """The feed's partials, their groups numbered, in the order of group and slice."""
 
     def column(name: str) -> pa.Array:
         return rows.column(name).combine_chunks()

@@ -39,14 +39,9 @@ def answer_at_once(
     partials: pa.Table, feed: FeedLayout, layout: Layout
 ) -> tuple[dict[str, pa.Table], dict[str, int], dict[str, str]]:
     """The answers of the feed's queries, how many rows each had, and why some cannot be answered."""
-    names = list(dict.fromkeys(["slice", *feed.key_columns, *(n for names in feed.columns for n in names)]))
-    mine = pc.and_(pc.equal(partials.column("feed"), feed.number), pc.is_valid(partials.column("slice")))
-    rows = partials.select(names).filter(mine).combine_chunks()
-    if not rows.num_rows:
-        return {}, {}, {}
 
     def column(name: str) -> pa.Array:
-        return rows.column(name).combine_chunks()
+        return partials.column(name).combine_chunks()
 
     parts = {
         component: absorb(component.kind, tuple(map(column, names)))

@@ -10,11 +10,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from weft.aggregates import learn
 from weft.engine import FOREVER, Layout, State, Step, advance, to_table
+from weft.engine.gathering import Gathering, Scattered
 from weft.spark.checkpoint import Checkpoint, Segment
 from weft.spark.memory import freeze_what_stays, keep_freed_memory
 from weft.spark.sink import BucketSink, decoded, serialise
@@ -40,6 +42,8 @@ class BucketTask:
     """Changes when a batch that some buckets have run is run anew: what workers remember from before is of no use."""
     tapped: int = 0
     """Rows of each query's answers that the driver gets beside the sink."""
+    scattered: tuple[Scattered, ...] = ()
+    """Feeds that come as rows, beside the partials of the others."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -53,9 +57,10 @@ class BucketTask:
         here = self.layout.at(bucket)
         state = self._state(bucket, here)
         clock.lap("load")
-        partials = pa.Table.from_batches(received) if received else None
+        partials, rows = self._told_apart(pa.Table.from_batches(received) if received else None, here)
+        received.clear()
         whole = self.checkpoint is None and self.before is None and self.until == FOREVER
-        step = advance(state, partials, self.until, here, self.batch, whole)
+        step = advance(state, partials, self.until, here, self.batch, whole, rows)
         clock.lap("advance")
         if step.failed:  # the batch is run again without them
             yield _report(bucket, None, json.dumps({"failed": step.failed}).encode())
@@ -87,6 +92,15 @@ class BucketTask:
                     part = decoded(table.slice(start, MAX_PAYLOAD_ROWS), schemas[name])
                     yield _report(bucket, name, serialise(part))
         freeze_what_stays()
+
+    def _told_apart(self, came: pa.Table | None, here: Layout) -> tuple[pa.Table | None, Gathering | None]:
+        """Partials, and rows, which are of no feed alone."""
+        if came is None or not self.scattered:
+            return came, None
+        if "feed" not in came.column_names:
+            return None, Gathering(came, self.scattered, here.feeds)
+        rows = pc.is_null(came.column("feed"))
+        return came.filter(pc.invert(rows)), Gathering(came.filter(rows), self.scattered, here.feeds)
 
     def _state(self, bucket: int, here: Layout) -> State:
         """The state before this batch: what this worker remembers of it, completed from the segments.

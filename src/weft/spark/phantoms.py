@@ -188,6 +188,27 @@ class Phantoms:
         asked = zip(feeds, self.found.asked, strict=True)
         return [feed for feed, group_by in asked if group_by.partials > GATHERED and feed.scatters]
 
+    def sent_as_rows(
+        self, feeds: Sequence[NativeFeed], able: Sequence[NativeFeed], buckets: int
+    ) -> list[NativeFeed]:
+        """Feeds whose rows are sent as they are, once to each bucket, and told apart there; `able` are those that can.
+
+        Many feeds share a row's copies. Where its groups are hashed, the next feed finds the row in its bucket already
+        but for `alone` of the rows, so that it comes along even if it gathers well. Without others every row is sent
+        for it alone, and the rule is that of `scattered`.
+        """
+        if self.found is None:
+            return []
+        partials = {f.layout.number: g.partials for f, g in zip(feeds, self.found.asked, strict=True)}
+        chosen: set[int] = set()
+        alone = 1.0
+        for number in sorted((feed.layout.number for feed in able), key=lambda n: (-partials[n], n)):
+            if partials[number] <= GATHERED * alone:
+                break
+            chosen.add(number)
+            alone *= 1 - 1 / buckets
+        return [feed for feed in feeds if feed.layout.number in chosen]
+
     def above(self, feeds: Sequence[NativeFeed]) -> list[Relation | None]:
         """The keys of the phantom that each feed is made from; None: from rows, or not known yet."""
         if self.lfta is not None:

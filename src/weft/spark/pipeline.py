@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from weft.engine import FOREVER
+from weft.engine.gathering import Scattered
 from weft.engine.succession import keep_on
 from weft.model import WeftError
 from weft.spark.aside import AsideRows
@@ -29,7 +30,7 @@ from weft.spark.refreshes import choose_refreshes
 from weft.spark.seen import look_at
 from weft.spark.session import batch_settings
 from weft.spark.sink import BucketSink, DriverSink, Sink, deserialise
-from weft.spark.sub_aggregate import place, sub_aggregate
+from weft.spark.sub_aggregate import place, sub_aggregate, sub_aggregate_whole
 from weft.spark.tap import Tap, tapped
 from weft.spark.times import Times
 
@@ -144,8 +145,8 @@ class Pipeline:
         """All rows are there: one batch that answers every window."""
         begun = time.perf_counter()
         with batch_settings(rows.sparkSession, self.places.buckets):
-            partials = sub_aggregate(rows, self.binding, self.places, latest=False)
-            record, measured = self._advance(partials, 0, None, FOREVER, None, 0, begun)
+            partials, scattered = sub_aggregate_whole(rows, self.binding, self.places)
+            record, measured = self._advance(partials, 0, None, FOREVER, None, 0, begun, scattered=scattered)
         return record, _metrics(record, None, 0, time.perf_counter() - begun, **measured)
 
     def run_idle(self, spark: SparkSession, before: Record, watermark: int) -> tuple[Record, BatchMetrics]:
@@ -179,6 +180,7 @@ class Pipeline:
         apart: int | None = None,
         bad: int = 0,
         read: str = "",
+        scattered: tuple[Scattered, ...] = (),
     ) -> tuple[Record, dict[str, Any]]:
         until = -FOREVER if watermark is None else watermark
         layout = self.binding.layout
@@ -200,6 +202,7 @@ class Pipeline:
             epoch=self.epoch,
             sink=self.sink if isinstance(self.sink, BucketSink) else None,
             tapped=0 if self.tap is None else self.tap.rows,
+            scattered=scattered,
         )
         reports = final_aggregate(partials, task)
         buckets = {r["bucket"]: json.loads(bytes(r["payload"])) for r in reports if r["query"] is None}

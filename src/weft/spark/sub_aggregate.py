@@ -13,10 +13,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from weft.aggregates import EVENT_TIME
+from weft.engine.gathering import Scattered
 from weft.spark.bind import Binding
 from weft.spark.columns import PhysicalColumns
 from weft.spark.lfta import Lfta, through_tables
+from weft.spark.phantoms import Shared
 from weft.spark.places import Places, group_hash
+from weft.spark.scatter import able, own_types, send_rows
 from weft.spark.spread import spread
 from weft.spark.tables import NativeFeed, NativeTable, Texts, as_partials, from_rows, from_table, signed
 
@@ -24,31 +27,65 @@ LATEST = "latest"
 """The greatest event time among a partial's rows: the watermark comes from it."""
 
 
-def sub_aggregate(
-    rows: DataFrame, binding: Binding, places: Places, ahead: int | None = None, latest: bool = True
-) -> DataFrame:
+def sub_aggregate(rows: DataFrame, binding: Binding, places: Places, ahead: int | None = None) -> DataFrame:
     """rows      (columns...)
     with_time (columns..., event time in microseconds, words...), those without a time dropped as window() drops them
     finer     (feed, slice, words..., keys..., latest, components...) of phantoms, where they pay
     partials  (bucket, feed, slice, words..., keys..., latest, components...), a partition for each bucket
 
     The bucket follows from the keys, so it is computed for partials, not for rows, where rows gather. Rows after
-    `ahead` say nothing about what is latest; where nobody asks for it, that column is not there.
+    `ahead` say nothing about what is latest.
     """
     with_time = signed(timed(rows, binding), binding.feeds)
     shared = binding.phantoms.share(with_time, binding.feeds, binding.columns)
     trusted = EVENT_TIME if ahead is None else f"CASE WHEN {EVENT_TIME} <= {ahead}L THEN {EVENT_TIME} END"
-    last = {LATEST: trusted} if latest else {}
+    last = {LATEST: trusted}
+    if shared is not None:
+        return _shared(with_time, shared, binding, places, last)
+    scattered = binding.phantoms.scattered(binding.feeds)
+    return _in_place(_from_rows(with_time, binding.feeds, scattered, binding, last), scattered, binding, places)
+
+
+def sub_aggregate_whole(rows: DataFrame, binding: Binding, places: Places) -> tuple[DataFrame, tuple[Scattered, ...]]:
+    """The same of a table that is whole. Its partials say nothing of what is latest, for it needs no watermark; and
+    feeds that do not gather are sent as rows, where buckets can make partials of those:
+
+    sent      (bucket, partials..., masks..., columns of the rows...), either partials or rows
+    """
+    with_time = signed(timed(rows, binding), binding.feeds)
+    shared = binding.phantoms.share(with_time, binding.feeds, binding.columns)
+    if shared is not None:
+        return _shared(with_time, shared, binding, places, {}), ()
+    can = [feed for feed in binding.feeds if feed.scatters]
+    types = own_types(with_time, can)
+    in_rows = binding.phantoms.sent_as_rows(binding.feeds, able(can, binding, types), places.buckets)
+    others = [feed for feed in binding.feeds if feed not in in_rows]
+    left = [feed for feed in binding.phantoms.scattered(binding.feeds) if feed not in in_rows]
+    if not in_rows:
+        return _in_place(_from_rows(with_time, others, left, binding, {}), left, binding, places), ()
+    sent, found = send_rows(with_time, in_rows, binding, places, types)
+    if others:
+        partials = _from_rows(with_time, others, left, binding, {})
+        there = _merge(partials, binding, places) if left else _with_buckets(partials, binding, places)
+        sent = sent.unionByName(there, allowMissingColumns=True)
+    return place(sent, places.buckets), found
+
+
+def _in_place(
+    partials: DataFrame, scattered: Sequence[NativeFeed], binding: Binding, places: Places
+) -> DataFrame:
+    """Each in its bucket; where some are still rows they are made one of each group."""
+    if scattered:
+        return _merge(partials, binding, places)
+    return place(_with_buckets(partials, binding, places), places.buckets)
+
+
+def _shared(with_time: DataFrame, shared: Shared | Lfta, binding: Binding, places: Places, last: Texts) -> DataFrame:
+    """By tables that several feeds are made from."""
     if isinstance(shared, Lfta):
         return _merge(_through_tables(with_time, shared, binding, last), binding, places)
-    if shared is not None:
-        finer = _aggregate(_spread(with_time, shared.tables, shared.columns, last), shared.columns)
-        return _merge(_roll_up(finer, shared.tables, binding), binding, places)
-    made = _aggregate(_spread(with_time, binding.feeds, binding.columns, last), binding.columns)
-    scattered = binding.phantoms.scattered(binding.feeds)
-    if scattered:
-        return _merge(_scatter(with_time, scattered, binding, last, dict(made.dtypes)), binding, places)
-    return _in_buckets(made, binding, places)
+    finer = _aggregate(_spread(with_time, shared.tables, shared.columns, last), shared.columns)
+    return _merge(_roll_up(finer, shared.tables, binding), binding, places)
 
 
 def place(partials: DataFrame, buckets: int) -> DataFrame:
@@ -66,13 +103,13 @@ def spread_rows(with_time: DataFrame, binding: Binding) -> DataFrame:
     return _spread(with_time, binding.feeds, binding.columns, {})
 
 
-def _in_buckets(partials: DataFrame, binding: Binding, places: Places) -> DataFrame:
+def _with_buckets(partials: DataFrame, binding: Binding, places: Places) -> DataFrame:
     """A tree that has a home gets its feed's partials there: a feed whose trees have several sends them to each."""
     bucket = places.bucket(feed_hash(binding))
     if binding.homes:
         branches = " ".join(f"WHEN {n} THEN array({', '.join(map(str, h))})" for n, h in binding.homes.items())
         bucket = f"explode(CASE feed {branches} ELSE array({bucket}) END)"
-    return place(partials.selectExpr("*", f"{bucket} AS bucket"), places.buckets)
+    return partials.selectExpr("*", f"{bucket} AS bucket")
 
 
 def _words(tables: Sequence[NativeFeed | NativeTable]) -> int:
@@ -110,23 +147,29 @@ def _through_tables(with_time: DataFrame, lfta: Lfta, binding: Binding, last: Te
     others = [feed for feed in binding.feeds if feed.layout.number not in taken]
     if not others:
         return partials
-    slots = dict.fromkeys(name for feed in others for names in feed.layout.columns for name in names)
     made = _aggregate(_spread(with_time, others, binding.columns, last, words), binding.columns)
-    unused = set(binding.columns.slots) - set(slots)
-    return partials.unionByName(made.drop(*unused), allowMissingColumns=True)
+    return partials.unionByName(_used(made, others, binding.columns), allowMissingColumns=True)
 
 
-def _scatter(
-    with_time: DataFrame, scattered: Sequence[NativeFeed], binding: Binding, last: Texts, types: Mapping[str, str]
+def _from_rows(
+    with_time: DataFrame, feeds: Sequence[NativeFeed], scattered: Sequence[NativeFeed], binding: Binding, last: Texts
 ) -> DataFrame:
-    """Rows of feeds that hardly gather as partials of their own, and the partials of the others."""
-    words = _words(binding.feeds)
-    slots = {name: types[name] for name in binding.columns.slots}
-    sent = spread(with_time, [as_partials(feed, binding.columns, words, slots) for feed in scattered], last)
-    others = [feed for feed in binding.feeds if feed not in scattered]
-    if not others:
-        return sent
-    return sent.unionByName(_aggregate(_spread(with_time, others, binding.columns, last, words), binding.columns))
+    """The partials of feeds that are made from rows; those of the scattered are a row each, several of a group."""
+    columns, words = binding.columns, _words(feeds)
+    gathered = [feed for feed in feeds if feed not in scattered]
+    made = _aggregate(_spread(with_time, gathered, columns, last, words), columns) if gathered else None
+    if not scattered:
+        assert made is not None
+        return _used(made, gathered, columns)
+    slots = own_types(with_time, scattered)
+    sent = spread(with_time, [as_partials(feed, columns, words, slots) for feed in scattered], last)
+    return sent if made is None else sent.unionByName(_used(made, gathered, columns), allowMissingColumns=True)
+
+
+def _used(made: DataFrame, feeds: Sequence[NativeFeed], columns: PhysicalColumns) -> DataFrame:
+    """Without the columns that only other feeds fill."""
+    used = {name for feed in feeds for names in feed.layout.columns for name in names}
+    return made.drop(*(set(columns.slots) - used))
 
 
 def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], binding: Binding) -> DataFrame:
@@ -163,7 +206,8 @@ def _merge(partials: DataFrame, binding: Binding, places: Places) -> DataFrame:
         if name in types
     }
     by = [name for name in types if name != LATEST and name not in columns.slots]
-    return _group(_in_buckets(partials, binding, places), ["bucket", *by], aggregates)
+    placed = place(_with_buckets(partials, binding, places), places.buckets)
+    return _group(placed, ["bucket", *by], aggregates)
 
 
 def _group(rows: DataFrame, by: Sequence[str], aggregates: Mapping[str, str]) -> DataFrame:
