@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import weft.spark
 from weft.bench import calibrate as bench
 from weft.bench import calibrate_tables, calibrate_techniques
-from weft.bench.calibrate import PROBES, VALUE_PROBES, Probe, Sample, fit
+from weft.bench.calibrate import PROBES, VALUE_PROBES, WARM_BATCHES, Probe, Sample, fit, measure_stream
 from weft.cli.app import app
 from weft.model import ACQ, Call, Window
 from weft.optimizer import optimize
@@ -125,3 +125,10 @@ def test_a_probe_keeps_what_its_longest_window_still_covers() -> None:
     probe = Probe("", ((30, 1),), keys=1, rate=1, seconds=20)
     # A window of 30 s reaches back over two batches of 20 s at most.
     assert probe.kept([1, 10, 100, 1000]) == [1, 11, 111, 1110]
+
+
+def test_all_cores_read_the_rows_of_a_batch(spark: Any, tmp_path: Path) -> None:
+    probe = Probe("", ((2, 1),), keys=3, rate=100, seconds=2, batches=WARM_BATCHES + 1)
+    (sample,) = measure_stream(spark, probe, tmp_path)
+    assert sample.metrics.rows == 200
+    assert len(list(tmp_path.glob("rows/part-*"))) == probe.batches * spark.sparkContext.defaultParallelism
