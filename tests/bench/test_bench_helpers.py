@@ -11,7 +11,16 @@ import pytest
 
 from weft.bench import BENCHMARKS
 from weft.bench.benchmark import BadSetting, make_settings, numbers, part, positive, whole
-from weft.bench.machine import PeakMemory, Process, describe_machine, family, load, memory_now, processes
+from weft.bench.machine import (
+    PeakMemory,
+    Process,
+    describe_machine,
+    family,
+    load,
+    memory_now,
+    processes,
+    two_over_one,
+)
 from weft.bench.queries import AGGREGATES, make_queries, sample_order, spread
 from weft.bench.show import cell
 from weft.bench.soak import SUMMARY as SOAK_SUMMARY
@@ -237,3 +246,7 @@ def test_growth_compares_quarters_by_median_and_halves_by_mean() -> None:
 )
 def test_cells_are_for_people(name: str, value: Any, shown: str) -> None:
     assert cell(name, value) == shown
+
+
+def test_two_processes_are_counted_against_one() -> None:
+    assert two_over_one(seconds=0.1, times=1) > 0, "each got something done"

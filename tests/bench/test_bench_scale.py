@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,11 @@ from weft.bench.scale import (
     ScaleSettings,
     add_up,
     compare_with_paper,
-    draw_keys,
     hashed_over_mean,
     spark_home,
     summarise,
-    write_rows,
 )
+from weft.bench.scale_rows import BEGUN, draw_keys, write_rows
 from weft.optimizer.weights import Weights, save_weights, weights_file
 
 
@@ -55,7 +55,7 @@ def test_the_summary_has_the_ratio_the_skew_and_whether_jobs_are_constant() -> N
     assert found["shuffled_bytes_a_row"] == 1.5
     assert (found["jobs_a_batch"], found["stages_a_batch"], found["jobs_constant"]) == (2, 5, True)
     paper = compare_with_paper(points, ScaleSettings())
-    assert found.keys() | paper.keys() | {"zipf_hashed_over_mean", "load"} == SUMMARY.keys()
+    assert found.keys() | paper.keys() | {"machine_ratio", "zipf_hashed_over_mean", "load"} == SUMMARY.keys()
     assert not summarise([*points, point("trees", 1, 1.0, jobs=3)])["jobs_constant"]
 
 
@@ -84,16 +84,25 @@ def test_hashing_alone_leaves_a_partition_with_more() -> None:
 
 
 def test_a_batch_is_a_file_that_executors_can_divide(tmp_path: Path) -> None:
-    folder = write_rows(tmp_path / "rows", ScaleSettings(warm=0, batches=2), 1000, keys=10, rate=100)
-    first, second = (pq.read_table(path).column("ts").to_pylist() for path in sorted(folder.iterdir()))
+    folder = write_rows(tmp_path / "rows", 1, 1000, 1, keys=10, rate=100)
+    files = sorted(folder.iterdir())
+    assert len(files) == BEGUN + 1
+    first, second = (pq.read_table(path).column("ts").to_pylist() for path in files[:2])
     assert (second[0] - first[0]).total_seconds() == 10
-    assert pq.ParquetFile(folder / "0000.parquet").num_row_groups == 8
+    assert pq.ParquetFile(files[0]).num_row_groups == 8
+
+
+def test_small_batches_come_first_and_time_goes_on_after_them(tmp_path: Path) -> None:
+    folder = write_rows(tmp_path / "rows", 1, 400, 2, keys=10, rate=100, small=3)
+    times = [pq.read_table(path).column("ts").to_pylist() for path in sorted(folder.iterdir())]
+    assert [len(some) for some in times] == [10, 10, 10, 400, 400]
+    together = [time for some in times for time in some]
+    assert {(after - before).total_seconds() for before, after in pairwise(together)} == {0.01}
 
 
 def test_json_rows_are_those_of_parquet(tmp_path: Path) -> None:
-    settings = ScaleSettings(warm=0, batches=1)
     table, lines = (
-        write_rows(tmp_path / kind, settings, 50, keys=10, rate=100, kind=kind) / f"0000.{kind}"
+        write_rows(tmp_path / kind, 1, 50, 1, keys=10, rate=100, kind=kind) / f"0000.{kind}"
         for kind in ("parquet", "json")
     )
     rows = [json.loads(line) for line in lines.read_text().splitlines()]

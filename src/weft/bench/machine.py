@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
+import sys
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 PROC = Path("/proc")
 
@@ -34,6 +38,46 @@ def describe_machine() -> dict[str, Any]:
 def load() -> float:
     """The load average of the last minute: above the number of cores, a measurement is of the others too."""
     return round(os.getloadavg()[0], 2)
+
+
+LOOP = """
+import json, sys, time
+text = json.dumps({"ts": "2026-01-01T00:00:00Z", "k": 7, "v": 0.5})
+print(flush=True)
+sys.stdin.readline()
+end, done = time.perf_counter() + float(sys.argv[1]), 0
+while time.perf_counter() < end:
+    for _ in range(1000):
+        json.loads(text)
+    done += 1
+print(done)
+"""
+
+
+def two_over_one(seconds: float = 1.0, times: int = 3) -> float:
+    """What two processes with nothing between them get done, over what one does: 2 where each has a core of its own."""
+    return median(_done(2, seconds) / _done(1, seconds) for _ in range(times))
+
+
+def _done(processes: int, seconds: float) -> int:
+    command = [sys.executable, "-c", LOOP, str(seconds)]
+    with ExitStack() as stack:
+        begun = [
+            stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            for _ in range(processes)
+        ]
+        # All are there before any begins.
+        for process in begun:
+            _pipe(process.stdout).readline()
+        for process in begun:
+            _pipe(process.stdin).write("\n")
+            _pipe(process.stdin).flush()
+        return sum(int(_pipe(process.stdout).readline()) for process in begun)
+
+
+def _pipe(stream: IO[str] | None) -> IO[str]:
+    assert stream is not None
+    return stream
 
 
 def _field(path: Path, name: str) -> str | None:

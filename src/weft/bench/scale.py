@@ -3,8 +3,11 @@
 Clusters are local ones, executors in processes of their own: `local-cluster[N,1,1024]`. An executor has one core, and
 the driver has little to do while they work, so two of them can have two cores. What a batch takes whatever it holds
 does not divide, so where throughput is measured there is something to do for a row: rows are JSON, as topics have them,
-and reading one takes ten times as long as aggregating it. The first batches are left out, in which each JVM compiles
-what it runs, on the cores that the executors need.
+and reading one takes ten times as long as aggregating it.
+
+JVMs compile what they run for as long as some of it is new to them, on the cores that the executors need: nearly half
+of the processor time of an early batch is the compilers' (decision 23). So each point begins with small batches that do
+not count; they run the same code, and there are enough of them that it is compiled when the others come.
 """
 
 from __future__ import annotations
@@ -15,14 +18,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from weft.bench.benchmark import Benchmark, Report, Row, Say, option, whole
-from weft.bench.machine import describe_machine, load
+from weft.bench.machine import describe_machine, load, two_over_one
+from weft.bench.scale_rows import BEGUN, SMALL, write_rows
 from weft.model import WeftError
 from weft.optimizer import optimize
 from weft.optimizer.estimate import Stream, estimate
@@ -41,15 +45,20 @@ HOT = 200
 
 KEYS = 100
 BATCH_SECONDS = 60
-"""Seconds of event time in a batch, where throughput and skew are measured."""
+"""Seconds of event time in a batch where throughput is measured."""
 
-OTHERS = {1: ("parquet", "skewed", "shuffled", "trees"), 2: ("parquet", "hot tree")}
-"""By executors: points measured once. Skewed keys have more partitions than executors: where a task runs beside
-no other, its time is its own.
+EVERY = (
+    *((2, name) for name in ("throughput", "parquet", "hot tree")),
+    *((1, name) for name in ("throughput", "parquet", "skewed", "shuffled", "trees")),
+)
+"""Executors and points of a first turn. One executor is what is left of two when the other has ended: a cluster is
+begun once, and what is measured later has the warmer JVMs. Skewed keys have more partitions than executors: where a
+task runs beside no other, its time is its own.
 """
 
 SUMMARY = {
     "throughput_ratio": "rows a second of two executors over those of one, where the work divides; the bar is 1.6",
+    "machine_ratio": "what two processes with nothing between them get done here over what one does",
     "rows_per_second_1": "rows a second of one executor, one core, rows in JSON",
     "rows_per_second_2": "of two",
     "parquet_ratio": "the same ratio for rows in parquet files, of which a batch takes little more than a batch takes",
@@ -77,39 +86,43 @@ class NoCluster(WeftError):
 class ScaleSettings:
     rows: int = option(2_000_000, "JSON rows of a batch where throughput is measured.", quick=200_000)
     parquet: int = option(10_000_000, "Rows of a batch in parquet files.", quick=1_000_000)
-    warm: int = option(3, "Batches at the begin of each point that are not counted.", quick=1)
+    warm: int = option(30, "Small batches at the begin of each point that do not count.", quick=2)
     batches: int = option(5, "Batches of each point that are counted.", quick=2)
     repeat: int = option(2, "Turns of one and two executors; the faster counts.", quick=1)
+    seconds: int = option(60, "Seconds of event time in a batch where keys are skewed, half of it elsewhere.", quick=10)
     keys: int = option(1_000, "Different keys where they are skewed.")
     queries: int = option(20, "Queries at a point.", quick=10)
     seed: int = option(1, "Of the rows.", parse=whole)
 
 
 def run(settings: ScaleSettings, say: Say) -> Report:
-    busy = load()
+    busy, machine = load(), two_over_one(times=settings.repeat)
     folder = Path(tempfile.mkdtemp(prefix="weft-bench-"))
     try:
         rows = [add_up(row) for row in _measure(settings, folder, say)]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     hashed = hashed_over_mean(settings)
-    summary = {**summarise(rows), **compare_with_paper(rows, settings), "zipf_hashed_over_mean": hashed, "load": busy}
+    estimated = compare_with_paper(rows, settings)
+    around = {"machine_ratio": machine, "zipf_hashed_over_mean": hashed, "load": busy}
+    summary = {**summarise(rows), **estimated, **around}
     return Report("scale", describe_machine(), asdict(settings), rows, summary)
 
 
 def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
     environment = spark_home(folder)
     many, few, overall = _queries(settings.queries), _queries(1), _queries(HOT, keys="")
-    say(f"making {(settings.rows + settings.parquet) * (settings.warm + settings.batches):,} rows")
+    say(f"making {(settings.rows + settings.parquet) * (settings.warm // SMALL + settings.batches):,} rows")
     texts, evenly = (
-        write_rows(folder / kind, settings, rows, keys=KEYS, rate=rows // BATCH_SECONDS, kind=kind)
+        _write(folder / kind, settings, rows, keys=KEYS, rate=rows // BATCH_SECONDS, kind=kind, small=settings.warm)
         for kind, rows in (("json", settings.rows), ("parquet", settings.parquet))
     )
-    skewed = write_rows(folder / "skewed", settings, BATCH_SECONDS * RATE, keys=settings.keys, rate=RATE, skew=SKEW)
-    steady = write_rows(folder / "steady", settings, 30 * RATE, keys=KEYS, rate=RATE)
+    skewed = _write(folder / "skewed", settings, settings.seconds * RATE, keys=settings.keys, rate=RATE, skew=SKEW)
+    steady = _write(folder / "steady", settings, settings.seconds * RATE // 2, keys=KEYS, rate=RATE)
+    warmed = {"queries": many, "strategy": "tri_weave", "buckets": 2, "warm": settings.warm}
     points: dict[str, dict[str, Any]] = {
-        "throughput": {"rows": str(texts), "queries": many, "strategy": "tri_weave", "buckets": 2, "format": "json"},
-        "parquet": {"rows": str(evenly), "queries": many, "strategy": "tri_weave", "buckets": 2},
+        "throughput": warmed | {"rows": str(texts), "format": "json"},
+        "parquet": warmed | {"rows": str(evenly)},
         "skewed": {"rows": str(skewed), "queries": many, "strategy": "tri_weave", "buckets": BUCKETS},
         "shuffled": {"rows": str(steady), "queries": few, "strategy": "tri_weave", "buckets": 2},
         "hot tree": {"rows": str(steady), "queries": overall, "strategy": "tri_weave", "buckets": 2},
@@ -117,17 +130,20 @@ def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
     }
     found: list[Row] = []
     for turn in range(settings.repeat):
-        for executors in (1, 2):
-            names = ["throughput", *(() if turn else OTHERS[executors])]
-            say(f"{executors} of two executors: {', '.join(names)}")
-            state, warm = folder / f"state-{turn}-{executors}", settings.warm
-            usual = {"format": "parquet", "warm": warm}
-            here = [usual | points[name] | {"folder": f"{state}-{name}"} for name in names]
-            taken = {"master": f"local-cluster[{executors},1,1024]", "points": here}
-            for name, row in zip(names, _run(taken, environment), strict=True):
-                queries = len(points[name]["queries"])
-                found.append({"point": name, "executors": executors, "queries": queries} | row)
+        names = [(2, "throughput"), (1, "throughput")] if turn else EVERY
+        say(f"turn {turn + 1}: {', '.join(f'{name} on {executors}' for executors, name in names)}")
+        usual = {"format": "parquet", "warm": BEGUN}
+        taken = [
+            usual | points[name] | {"executors": executors, "folder": str(folder / f"state-{turn}-{executors}-{name}")}
+            for executors, name in names
+        ]
+        for (executors, name), row in zip(names, _run(taken, environment), strict=True):
+            found.append({"point": name, "executors": executors, "queries": len(points[name]["queries"])} | row)
     return found
+
+
+def _write(folder: Path, settings: ScaleSettings, rows: int, **kind: Any) -> Path:
+    return write_rows(folder, settings.seed, rows, settings.batches, **kind)
 
 
 def spark_home(folder: Path) -> dict[str, str]:
@@ -145,11 +161,11 @@ def spark_home(folder: Path) -> dict[str, str]:
     return kept | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
 
 
-def _run(taken: dict[str, Any], environment: dict[str, str]) -> list[Row]:
-    command = [sys.executable, "-m", "weft.bench.scale_life", json.dumps(taken)]
+def _run(points: Sequence[Mapping[str, Any]], environment: dict[str, str]) -> list[Row]:
+    command = [sys.executable, "-m", "weft.bench.scale_life", json.dumps(points)]
     life = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if life.returncode:
-        raise NoCluster(f"{taken['master']} failed; it said: {life.stderr.strip()[-2000:]}")
+        raise NoCluster(f"a run on a local cluster failed; it said: {life.stderr.strip()[-2000:]}")
     found: list[Row] = json.loads(life.stdout.splitlines()[-1])
     return found
 
@@ -162,69 +178,6 @@ def _queries(number: int, keys: str = "k, ") -> list[str]:
         f"GROUP BY {keys}window(ts, '{60 - i % 4 * 10} seconds', '{1 + i % 3} seconds')"
         for i in range(number)
     ]
-
-
-def write_rows(
-    folder: Path,
-    settings: ScaleSettings,
-    rows: int,
-    *,
-    keys: int,
-    rate: int,
-    skew: float = 0.0,
-    kind: str = "parquet",
-) -> Path:
-    """A file a batch, in row groups or lines that two executors divide."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from weft.bench.data import BEGIN
-
-    folder.mkdir()
-    random = np.random.default_rng(settings.seed)
-    for batch in range(settings.warm + settings.batches):
-        times = BEGIN + (batch * rows + np.arange(rows)) * 1_000_000 // rate
-        table = pa.table(
-            {
-                "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
-                "k": pa.array(draw_keys(random, rows, keys, skew)),
-                "v": pa.array(random.random(rows)),
-            }
-        )
-        path = folder / f"{batch:04d}.{kind}"
-        if kind == "json":
-            path.write_bytes(lines_of(table))
-        else:
-            pq.write_table(table, path, row_group_size=max(1, rows // 8))
-        os.utime(path, (1_700_000_000 + batch,) * 2)
-    return folder
-
-
-def lines_of(table: Any) -> bytes:
-    """A JSON object a row.
-
-    >>> import pyarrow as pa
-    >>> lines_of(pa.table({"ts": pa.array([1_500_000], pa.timestamp("us", "UTC")), "k": [7], "v": [0.5]}))
-    b'{"ts":"1970-01-01T00:00:01.500000Z","k":7,"v":0.5}\\n'
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    times = pc.strftime(table["ts"], "%Y-%m-%dT%H:%M:%SZ")
-    numbers = (table[name].cast(pa.string()) for name in ("k", "v"))
-    pieces = ('{"ts":"', times, '","k":', next(numbers), ',"v":', next(numbers), "}\n", "")
-    joined = pc.binary_join_element_wise(*pieces).combine_chunks()
-    return b"".join(memoryview(chunk.buffers()[2]) for chunk in getattr(joined, "chunks", [joined]))
-
-
-def draw_keys(random: Any, rows: int, keys: int, skew: float) -> Any:
-    """The k-th key has rows like 1 / k^skew."""
-    import numpy as np
-
-    shares = np.arange(1, keys + 1, dtype=np.float64) ** -skew
-    edges = np.cumsum(shares / shares.sum())
-    return np.minimum(np.searchsorted(edges, random.random(rows)), keys - 1).astype(np.int32)
 
 
 def hashed_over_mean(settings: ScaleSettings) -> float:

@@ -18,6 +18,7 @@ from typing import Any
 class Point:
     """A stream of files, each a batch, and the queries over it."""
 
+    executors: int
     rows: str
     format: str
     queries: tuple[str, ...]
@@ -25,17 +26,22 @@ class Point:
     buckets: int
     folder: str
     warm: int
-    """Batches that are not counted: the first begins the workers and places the groups, and JVMs compile in some."""
+    """Batches that are not counted: the first begins the workers and places the groups, and JVMs compile in all."""
 
 
-def live(master: str, points: Sequence[Point]) -> list[dict[str, Any]]:
-    """The points one after the other, on one cluster."""
+def live(points: Sequence[Point]) -> list[dict[str, Any]]:
+    """The points one after the other, on one cluster. Whoever wants fewer executors than the one before ends some."""
     from weft.spark import local_session
 
-    spark = local_session({"spark.master": master, "spark.driver.memory": "1g", "spark.executor.memory": "1g"})
+    most = points[0].executors
+    memory = {"spark.driver.memory": "1g", "spark.executor.memory": "1g"}
+    spark = local_session({"spark.master": f"local-cluster[{most},1,1024]", **memory})
     try:
-        _wait_for_executors(spark, master)
-        return [_measure(spark, point) for point in points]
+        found = []
+        for point in points:
+            _keep_executors(spark, point.executors)
+            found.append(_measure(spark, point))
+        return found
     finally:
         spark.stop()
 
@@ -43,6 +49,7 @@ def live(master: str, points: Sequence[Point]) -> list[dict[str, Any]]:
 def _measure(spark: Any, point: Point) -> dict[str, Any]:
     from weft.spark import weave
 
+    begun = time.monotonic()
     reader = spark.readStream.schema("ts TIMESTAMP, k INT, v DOUBLE").option("maxFilesPerTrigger", 1)
     stream = reader.format(point.format).load(point.rows)
     job = weave(stream, list(point.queries), strategy=point.strategy, buckets=point.buckets)
@@ -51,6 +58,7 @@ def _measure(spark: Any, point: Point) -> dict[str, Any]:
     status = _Status(spark, str(run.query.runId))
     return {
         "trees": len(job.plan.trees),
+        "point_seconds": time.monotonic() - begun,
         "batches": [
             {"rows": b.rows, "partials": b.partials, "answers": b.answers, "seconds": b.seconds} | status.batch(b.batch)
             for b in run.batches()[point.warm :]
@@ -58,12 +66,15 @@ def _measure(spark: Any, point: Point) -> dict[str, Any]:
     }
 
 
-def _wait_for_executors(spark: Any, master: str) -> None:
-    wanted = int(master.partition("[")[2].split(",")[0])
+def _keep_executors(spark: Any, wanted: int) -> None:
+    """Wait until all are there that should be, and end those that should not."""
+    context = spark.sparkContext._jsc.sc()
     begun = time.monotonic()
-    while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < wanted + 1:  # the driver is among them
+    while (number := context.getExecutorIds().size()) != wanted:
+        if number > wanted:
+            context.killExecutors(context.getExecutorIds().drop(wanted))
         if time.monotonic() - begun > 120:
-            raise TimeoutError(f"{master} has not got its executors within two minutes")
+            raise TimeoutError(f"the cluster has {number} executors, and not {wanted} within two minutes")
         time.sleep(0.1)
 
 
@@ -107,6 +118,5 @@ class _Status:
 
 
 if __name__ == "__main__":
-    given = json.loads(sys.argv[1])
-    found = [Point(**{**point, "queries": tuple(point["queries"])}) for point in given["points"]]
-    print(json.dumps(live(given["master"], found)))
+    given = [Point(**{**point, "queries": tuple(point["queries"])}) for point in json.loads(sys.argv[1])]
+    print(json.dumps(live(given)))
