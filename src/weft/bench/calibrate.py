@@ -29,6 +29,9 @@ WARMING_BATCHES = 4
 """Of each stream, run once before all others."""
 
 
+SUMS = ("sum(v)",)
+
+
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A stream of `batches` batches of `seconds` event seconds, with `rate` rows a second, over `keys` groups."""
@@ -40,8 +43,12 @@ class Probe:
     rate: int
     seconds: int
     batches: int = 7
-    asks: tuple[str, ...] = ("sum(v)",)
+    asks: tuple[str, ...] = SUMS
     """The aggregate of the first query, of the second, and so on."""
+
+    @property
+    def keeps_values(self) -> bool:
+        return self.asks != SUMS
 
     @property
     def file(self) -> str:
@@ -143,7 +150,7 @@ def fit(samples: Sequence[Sample], operation: float) -> Fit:
 
     Nothing that a batch has is free: whatever it is, it is combined with something else at least once.
     """
-    plain = [s for s in samples if s.probe not in VALUE_PROBES]
+    plain = [s for s in samples if not s.probe.keeps_values]
     found = {
         job: least_squares([getattr(s, job) for s in plain], [s.metrics.phases[job] for s in plain], operation)
         for job in TERMS
@@ -153,13 +160,13 @@ def fit(samples: Sequence[Sample], operation: float) -> Fit:
     for job, terms in TERMS.items():
         for term, seconds in zip(terms, found[job], strict=True):
             sums[term] = sums.get(term, 0.0) + seconds
-    valued = [(s, k) for s, k in zip(samples, known, strict=True) if s.probe in VALUE_PROBES]
+    valued = [(s, k) for s, k in zip(samples, known, strict=True) if s.probe.keeps_values]
     values = None
     if valued:
         taken, rest = [s.seconds for s, _ in valued], [k for _, k in valued]
         prices = least_squares([s.values for s, _ in valued], taken, operation, rest)
         values = ValueWeights(*prices)
-        known = [k + float(np.dot(prices, s.values)) * (s.probe in VALUE_PROBES) for s, k in zip(samples, known)]
+        known = [k + float(np.dot(prices, s.values)) * s.probe.keeps_values for s, k in zip(samples, known)]
     weights = Weights(**sums, measured_values=values)
     return Fit(weights, _off(plain, found, samples, known), _by_probe(samples, known), _unseen(weights))
 
@@ -171,7 +178,7 @@ def _off(
         job: float(np.mean([abs(np.dot(found[job], getattr(s, job)) / s.metrics.phases[job] - 1) for s in plain]))
         for job in TERMS
     }
-    values = [abs(k / s.seconds - 1) for s, k in zip(samples, known, strict=True) if s.probe in VALUE_PROBES]
+    values = [abs(k / s.seconds - 1) for s, k in zip(samples, known, strict=True) if s.probe.keeps_values]
     return {**off, "values": float(np.mean(values))} if values else off
 
 
