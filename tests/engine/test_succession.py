@@ -158,3 +158,39 @@ def test_a_pool_whose_rows_lie_behind_every_open_window_is_forgotten() -> None:
         parts = [[a], [b]] if change % 2 else [[a, b]]
         layout = follow(Standing.of(layout), woven(parts), {}, 100 * change, 100 * change - 10, {})
         assert len(layout.older) <= 2
+
+
+def test_who_reads_the_past_of_a_short_window_does_not_reach_behind_the_pools_that_it_is_done_with() -> None:
+    # a is short, b long, c comes later; with c the tree is another one, and the rows before lie in pool 0
+    #            0 ......... 100 ......... 200
+    # pool 0     [ a, b      )
+    # pool 1                 [ a, b, c
+    a, b, c, d, e = (
+        query(n, w, COMPONENTS[1], DOUBLE)
+        for n, w in (("a", Window(6, 3)), ("b", Window(300, 3)), *((n, Window(10, 5)) for n in "cde"))
+    )
+    layout = woven([[a, b]])
+    kept = keep_on({}, layout, 90)
+    layout = follow(Standing.of(layout), woven([[a, b, c]]), {"c": Reader(101, ())}, 101, 90, {0: 99})
+    kept = keep_on(kept, layout, 190)
+    # With another tree a change comes, and a has no open window left that needs pool 0.
+    layout = follow(Standing.of(layout), woven([[a, b, c], [d]]), {"d": Reader(201, ())}, 201, 190, {0: 99, 1: 199})
+    kept = keep_on(kept, layout, 195)
+    assert Standing.of(layout).readers["a"].pools == (1,)
+    assert Standing.of(layout).readers["b"].pools == (0, 1)
+    found = reach_back(e, BY_KEY, layout, 195, kept)
+    assert found is not None
+    assert found.since is not None
+    assert found.since > 100, "pool 0 has rows before that and lacks the edges"
+
+
+def test_who_reads_the_past_does_not_take_one_that_has_not_arrived() -> None:
+    a, b, c = (
+        query(n, w, COMPONENTS[1], DOUBLE) for n, w in (("a", Window(10, 5)), ("b", Window(9, 3)), ("c", Window(9, 3)))
+    )
+    before = Standing.of(woven([[a]]))
+    (arriving,) = woven([[b]]).current
+    arriving = replace(arriving, number=7, queries=())
+    after = replace(woven([[a], [b]]), held=frozenset({"b"}))
+    layout = follow(before, after, {"b": Reader(None, (7,))}, 101, 90, {0: 99}, [arriving], 8)
+    assert reach_back(c, BY_KEY, layout, 120, keep_on({}, layout, 120)) == Reader(102, (8,))

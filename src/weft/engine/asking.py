@@ -14,7 +14,7 @@ from weft.engine.layout import Grouping, Layout, QueryLayout, TreeLayout
 from weft.engine.partials import Partials
 from weft.engine.project import EvaluationError
 from weft.engine.state import State
-from weft.engine.succession import Reader, Standing, take_over
+from weft.engine.succession import Reader, pasts, take_over
 from weft.model import Edges
 
 
@@ -42,7 +42,7 @@ def find_source(
     """
     trees = {tree.number: tree for tree in layout.trees}
     found = []
-    for reader in set(Standing.of(layout).readers.values()):
+    for reader in pasts(layout, watermark):
         grouping = trees[reader.pools[-1]].grouping
         if not set(keys) <= set(groupings[grouping.number]):
             continue

@@ -120,17 +120,30 @@ def keep_on(kept: Mapping[int, int], layout: Layout, watermark: int) -> dict[int
     return {tree: max(first, kept.get(tree, first)) for tree, first in layout.horizons(watermark).items()}
 
 
+def pasts(layout: Layout, watermark: int) -> set[Reader]:
+    """Pools that together have all rows, each from its `since` on: trees that take rows, and what queries read.
+
+    A query reads no more the pools that its own open windows are done with (see `follow`), though one with longer
+    windows may have the others kept from long before: its pools have all rows of those windows, and no more is sure.
+    Who waits for its past has pools that are still to be filled.
+    """
+    found = {Reader(tree.since, (tree.number,)) for tree in layout.current}
+    standing, closed = Standing.of(layout).readers, layout.closed(watermark)
+    for query in layout.queries:
+        if query.name not in layout.held:
+            since, opened = standing[query.name].since, query.first_open(closed)
+            found.add(replace(standing[query.name], since=opened if since is None else max(since, opened)))
+    return found
+
+
 def reach_back(
     query: QueryLayout, grouping: Grouping, layout: Layout, watermark: int, kept: Mapping[int, int]
 ) -> Reader | None:
     """What a new query can see of the past: the slices that reach furthest back of those that will do.
 
-    They lie in a tree that takes rows, or in all the pools that another query reads; `kept` is what batches left (see
-    `keep_on`).
+    `kept` is what batches left (see `keep_on`).
     """
-    seen = {(t.number,): t.since for t in layout.current}
-    readers = {*Standing.of(layout).readers.values(), *(Reader(since, pools) for pools, since in seen.items())}
-    found = [take_over(query, grouping, layout, reader, watermark, kept) for reader in readers]
+    found = [take_over(query, grouping, layout, past, watermark, kept) for past in pasts(layout, watermark)]
     return min((r for r in found if r is not None), key=lambda r: (r.since, r.pools), default=None)
 
 
