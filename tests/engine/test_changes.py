@@ -37,7 +37,7 @@ from weft.spark.observing import OBSERVED, Observer, Seen
 from weft.spark.pipeline import BatchMetrics, TreeState
 from weft.spark.replay import Held
 from weft.spark.signature import Signature
-from weft.spark.store import Store
+from weft.spark.store import Store, StoreError
 from weft.spark.tables import NativeFeed
 from weft.spark.times import Times
 from weft.spark.weaver import Weaver
@@ -565,3 +565,13 @@ def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_p
     with pytest.raises(CannotChange, match="q0 cannot be answered: its past could not be read, OSError: gone"):
         live.take_up(1, Record(0, 5, 5))
     assert live._changes[-1].reason == "q1 left: its past could not be read, OSError: gone"
+
+
+def test_a_past_that_a_full_disk_had_no_room_for_stops_the_job_and_a_restart_reads_it_again(tmp_path: Path) -> None:
+    live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
+    live.take_up(0, None)
+    live._held["q1"] = Held(9, None, "new")
+    live._replay_failed("q1", live._held["q1"], OSError(28, "No space left on device"))
+    assert "q1" in live.plan.workload.by_name
+    with pytest.raises(StoreError, match=r"the past of q1 .* disk is full.*make room and start again, nothing is lost"):
+        live.take_up(1, Record(0, 5, 5))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -151,30 +152,87 @@ def test_a_folder_that_cannot_be_written_stops_the_run_and_a_restart_repairs_it(
     assert_answers(spark, tmp_path)
 
 
+PAGE = 4096
+MakeDisk = Callable[[Path, int], None]
+
+
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    disk = tmp_path / "answers"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", str(disk)], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"a disk that can fill needs the right to mount one: {mounted.stderr.strip()}")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+def make_disk() -> Iterator[MakeDisk]:
+    """A disk of so many pages at a folder; made again at the same one, it has other room and what was on it."""
+    mounted: list[Path] = []
+
+    def make(folder: Path, pages: int) -> None:
+        size, again = f"size={pages * PAGE}", folder in mounted
+        folder.mkdir(exist_ok=True)
+        command = ["-o", f"remount,{size}", str(folder)] if again else ["-t", "tmpfs", "-o", size, "tmpfs", str(folder)]
+        done = subprocess.run(["mount", *command], capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"a disk that can fill needs the right to mount one: {done.stderr.strip()}")
+        if not again:
+            mounted.append(folder)
+
+    yield make
+    for folder in mounted:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+MAKE_ROOM = "the disk is full.*; make room and start again, nothing is lost"
 
 
 def test_a_full_disk_stops_the_run_with_a_clear_error_and_a_restart_repairs_it(
-    spark: Any, tmp_path: Path, small_disk: Path
+    spark: Any, tmp_path: Path, make_disk: MakeDisk
 ) -> None:
     write_rows(tmp_path / "rows", files=12, rows=60)
-    with pytest.raises(RunFailed, match="the disk is full; make room and start again, nothing is lost"):
+    make_disk(tmp_path / "answers", 10)
+    with pytest.raises(RunFailed, match=MAKE_ROOM):
         start(spark, tmp_path).wait()
-    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    make_disk(tmp_path / "answers", 2000)
     run = start(spark, tmp_path)
     run.wait()
     run.drain()
     assert_answers(spark, tmp_path)
+
+
+def test_a_disk_without_room_for_late_rows_stops_the_run_too(spark: Any, tmp_path: Path, make_disk: MakeDisk) -> None:
+    write_rows(tmp_path / "rows", files=3, rows=30)
+    late, aside = tmp_path / "rows" / "0002.parquet", tmp_path / "aside"
+    pq.write_table(pa.concat_tables([pq.read_table(tmp_path / "rows" / "0000.parquet")] * 200), late)
+    os.utime(late, (1_700_000_009, 1_700_000_009))
+    stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "rows"))
+    job = weave(stream, QUERIES, watermark="1 second", late="side")
+
+    def ended() -> None:
+        job.start(sink="noop", checkpoint=tmp_path / "state", late_sink=f"parquet:{aside}", available_now=True).wait()
+
+    make_disk(aside, 1)
+    with pytest.raises(RunFailed, match=MAKE_ROOM):
+        ended()
+    make_disk(aside, 2000)
+    ended()
+    assert spark.read.parquet(str(aside)).count() > 0
+
+
+@pytest.mark.slow
+def test_whatever_write_to_the_checkpoint_finds_its_disk_full_a_restart_with_more_room_goes_on(
+    spark: Any, tmp_path: Path, make_disk: MakeDisk
+) -> None:
+    """A few pages more of room for each life: one after another, other files are the first without any."""
+    write_rows(tmp_path / "rows", files=3, rows=30)
+    stopped: list[str] = []
+    for pages in range(2, 500, 3 if SOAK == 1 else 1):
+        make_disk(tmp_path / "state", pages)
+        try:
+            run = start(spark, tmp_path)
+            run.wait()
+            run.drain()
+        except (RunFailed, StoreError) as error:
+            stopped.append(str(error))
+        else:
+            break
+    assert [said for said in stopped if not re.search(MAKE_ROOM, said)] == []
+    assert [kind for kind in ("batches/", "Spark") if not any(kind in said for said in stopped)] == []
+    assert_answers(spark, tmp_path)
+    assert check_checkpoint(str(tmp_path / "state"), CHECKPOINT_VERSION).sound
 
 
 def test_another_watermark_on_a_checkpoint_is_refused(spark: Any, tmp_path: Path) -> None:
@@ -245,6 +303,17 @@ def test_notes_of_spark_that_a_power_cut_tore_are_made_anew(spark: Any, tmp_path
     assert [batch.batch for batch in run.batches()] == [6]
     run.drain()
     assert_answers(spark, tmp_path)
+
+
+def test_a_first_note_that_was_not_finished_does_not_keep_the_job_from_starting(spark: Any, tmp_path: Path) -> None:
+    """Spark itself takes such a checkpoint for that of another query, and never starts on it again."""
+    write_rows(tmp_path / "rows", files=1, rows=10)
+    offsets = tmp_path / "state" / "spark" / "offsets"
+    offsets.mkdir(parents=True)
+    for name in (".0.4b1c.tmp", "..0.4b1c.tmp.crc"):
+        (offsets / name).write_bytes(b"v1")
+    start(spark, tmp_path, "noop").wait()
+    assert sorted(path.name for path in offsets.iterdir()) == [".0.crc", "0"]
 
 
 def test_a_batch_that_spark_would_repeat_with_other_rows_is_refused(spark: Any, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """The pipeline on Spark: sources, slicing, partials, buckets, sinks, the checkpoint; the only importer of pyspark."""
 
 from weft.spark.connectors import connectors
+from weft.spark.failing import RunFailed
 from weft.spark.job import Job, weave
-from weft.spark.run import NotServed, Run, RunFailed
+from weft.spark.run import NotServed, Run
 from weft.spark.session import local_session
 from weft.spark.source import open_source
 

@@ -24,10 +24,11 @@ from weft.spark.asked import Asked, Joining, forget_asked, read_asked, write_ask
 from weft.spark.bind import Binding
 from weft.spark.checkpoint import Record
 from weft.spark.classing import Classing, better_classes
+from weft.spark.failing import failure, is_full
 from weft.spark.observing import Seen
 from weft.spark.plans import Change, PlanRecord, newest_plan, plan_notes, plan_record, write_plan
 from weft.spark.replay import Held, Replayed, Replays
-from weft.spark.store import Store
+from weft.spark.store import Store, StoreError
 from weft.spark.weaver import Weaver
 from weft.sql import parse
 
@@ -55,7 +56,7 @@ class Live:
         """`opened` is told of queries before the first batch that answers them; what it refuses does not join."""
         self.replays = Replays(store, weaver, buckets, self._replay_failed)
         self._begins: dict[str, int | None] = {}
-        self._broken: CannotChange | None = None
+        self._broken: WeftError | None = None
         self._failed: dict[str, str] = {}
         self._weaver = weaver
         self._store = store
@@ -432,7 +433,9 @@ class Live:
         with self._lock:
             said = f"its past could not be read, {type(error).__name__}: {error}"
             waits = self._held.get(name) == held
-            if waits and len(self.plan.workload) > 1:
+            if waits and is_full(error):  # no fault of the query: a restart reads its past again
+                self._broken = StoreError(f"the past of {name} could not be kept: {failure(error)}")
+            elif waits and len(self.plan.workload) > 1:
                 self._leave([name], f"{name} left: {said}")
             elif waits:  # nobody else is there to go on with
                 self._broken = CannotChange(f"{name} cannot be answered: {said}; mend the source, or drop the query")

@@ -43,18 +43,21 @@ class SparkNotes:
         return hashlib.sha256(b"\n".join(found)).hexdigest()[:16]
 
     def torn(self, last: int) -> list[str]:
-        """What a power cut may have left after batch `last`, the last one with a record, and nobody needs: commits that
-        cannot be read; of the batch that follows, offsets that cannot be read, or whose sources' notes cannot; and
-        checksums of files that are gone, which Spark stumbles over. No work was done by them.
+        """What a power cut or a full disk may have left after batch `last`, the last with a record, and nobody needs.
+
+        Commits that cannot be read; of the batch that follows, offsets that cannot be read, or whose sources' notes
+        cannot; checksums of files that are gone, which Spark stumbles over; and what it had not finished to write, for
+        which it would take a checkpoint without a batch for that of another query. No work was done by them.
         """
         commits = [name for name in self._names("commits") if not self._readable(name)]
         every = set(self._store.names("", recursive=True))
-        lonely = [name for name in every if (note := _checked(name)) is not None and note not in every]
+        begun = {name for name in every if _unfinished(name)}
+        lonely = [name for name in every - begun if (note := _checked(name)) is not None and note not in every]
         read = self._read_up_to(last)
         sources = [n for n in self._names("sources") if not self._readable(n) and _number(n) > read.get(_folder(n), -1)]
         following = [name for name in self._names("offsets") if _number(name) == last + 1]
         spoilt = sources or not all(map(self._readable, following))
-        return [*commits, *sources, *(following if spoilt else ()), *sorted(lonely)]
+        return [*commits, *sources, *(following if spoilt else ()), *sorted(begun), *sorted(lonely)]
 
     def mend(self, last: int) -> None:
         """Remove these: Spark, which cannot start with them, begins the batch anew."""
@@ -97,6 +100,16 @@ def check_note(note: bytes) -> None:
 def _number(name: str) -> int:
     base = name.rpartition("/")[2].removesuffix(".compact")
     return int(base) if base.isdigit() else -1
+
+
+def _unfinished(name: str) -> bool:
+    """Whether Spark was still to give it its name.
+
+    >>> _unfinished("offsets/.0.4b1c.tmp"), _unfinished("offsets/..0.4b1c.tmp.crc"), _unfinished("offsets/.0.crc")
+    (True, True, False)
+    """
+    base = name.rpartition("/")[2]
+    return base.startswith(".") and base.removesuffix(".crc").endswith(".tmp")
 
 
 def _checked(name: str) -> str | None:

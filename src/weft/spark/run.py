@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 import threading
@@ -12,13 +11,14 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import count, pairwise
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from weft.engine import FOREVER
 from weft.model import ACQ, Life, WeftError
@@ -30,6 +30,7 @@ from weft.spark.ask import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
 from weft.spark.bind import Binding
 from weft.spark.blame import blame
 from weft.spark.checkpoint import FIRST_PLACES, Checkpoint, CheckpointMismatch, Record
+from weft.spark.failing import RunFailed, failure, is_full
 from weft.spark.live import CannotChange, Live, Since
 from weft.spark.moving import move
 from weft.spark.notes import SparkNotes
@@ -53,10 +54,6 @@ CHECKPOINT_VERSION = 3
 
 class NotServed(WeftError):
     """Something that this job cannot do."""
-
-
-class RunFailed(WeftError):
-    """The stream stopped on an error; a restart repeats the batch that failed."""
 
 
 class Run:
@@ -125,7 +122,7 @@ class Run:
             writer = writer.trigger(availableNow=True)
         elif trigger is not None:
             writer = writer.trigger(processingTime=trigger)
-        self.query: StreamingQuery = writer.start()
+        self.query: StreamingQuery = _begun(writer)
         self._rows_came = time.monotonic()
         if times.idle_timeout is not None:
             threading.Thread(target=self._go_on_when_idle, args=(times.idle_timeout / 1e6,), daemon=True).start()
@@ -284,7 +281,10 @@ class Run:
         record = self.checkpoint.newest()
         if record is not None and not record.drained:
             # Whoever joined with the last batch has answered by now what was open to it then.
-            self._done(*self._run_idle(record, FOREVER))
+            try:
+                self._done(*self._run_idle(record, FOREVER))
+            except PySparkException as failed:
+                raise RunFailed(failure(failed)) from failed
         self._forget()
 
     def _forget(self) -> None:
@@ -481,24 +481,17 @@ class Run:
         }
 
 
+def _begun(writer: DataStreamWriter) -> StreamingQuery:
+    try:
+        return writer.start()
+    except Exception as error:
+        if is_full(error):  # Spark's first note is written here
+            raise RunFailed(failure(error)) from error
+        raise
+
+
 def _watermark(record: Record | None) -> int | None:
     return None if record is None or record.watermark == FOREVER else record.watermark
-
-
-def failure(error: BaseException) -> str:
-    """The sentence inside a failure that a person can use: weft's own, or what the innermost traceback ends with."""
-    if isinstance(error, WeftError):
-        return str(error)
-    lines = str(error).splitlines()
-    raised = [
-        (match[1], match[2])
-        for above, line in pairwise(lines)
-        if above.startswith(" ") and (match := re.match(r"([A-Za-z_][\w.]*): (.+)", line))
-    ]
-    if not raised:
-        return f"{type(error).__name__}: {next((line for line in lines if line.strip()), 'no more is known')}"
-    name, said = raised[-1]
-    return said if name.startswith("weft.") else f"{name}: {said}"
 
 
 def _time(text: str | None, since: Since) -> int | None:

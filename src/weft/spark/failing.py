@@ -1,0 +1,48 @@
+"""What a failure says to a person: one sentence, and what to do where that is known."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from weft.model import WeftError
+
+FULL = "No space left on device"
+"""How Linux, and with it Java, Hadoop and Python, say that a disk is full."""
+
+SPARKS = "Spark could not write notes to the checkpoint, rows that are set aside, or temporary files (spark.local.dir)"
+
+
+class RunFailed(WeftError):
+    """The stream stopped on an error; a restart repeats the batch that failed."""
+
+
+def failure(error: BaseException) -> str:
+    """The sentence inside a failure that a person can use: weft's own, or what the innermost traceback ends with."""
+    if isinstance(error, WeftError):
+        return str(error)
+    lines = str(error).splitlines()
+    raised = [
+        (match[1], match[2])
+        for above, line in pairwise(lines)
+        if above.startswith(" ") and (match := re.match(r"([A-Za-z_][\w.]*): (.+)", line))
+    ]
+    if raised and raised[-1][0].startswith("weft."):
+        return raised[-1][1]
+    if is_full(error):
+        what = str(error) if isinstance(error, OSError) else SPARKS
+        return f"the disk is full: {what}; make room and start again, nothing is lost"
+    if not raised:
+        return f"{type(error).__name__}: {next((line for line in lines if line.strip()), 'no more is known')}"
+    return ": ".join(raised[-1])
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether it failed because a disk has no room: what is written of it, or what it came from, says so."""
+    seen: BaseException | None = error
+    while seen is not None:
+        # Spark's message may be of the task that failed alone; the trace that PySpark keeps beside it has the cause.
+        if FULL in str(seen) or FULL in str(getattr(seen, "_stackTrace", "")):
+            return True
+        seen = seen.__cause__
+    return False
