@@ -57,7 +57,7 @@ def report(*words: str) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_weft_and_spark_take_turns_on_the_same_rows() -> None:
-    found = report("spark", "--rows", "20000", "--queries", "1,2", "--keys", "50", "--budget", "1")
+    found = report("spark", "--rows", "20000", "--queries", "1,2", "--keys", "50", "--budget", "30")
     rows, summary = found["rows"], found["summary"]
     assert [(r["engine"], r["queries"], r["keys"]) for r in rows] == [
         ("weft", 1, 50),
