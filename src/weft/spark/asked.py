@@ -16,6 +16,8 @@ from weft.spark.store import Store
 from weft.sql import parse
 
 Joining = Literal["now", "state", "source", "instead"]
+"""What a query sees that joins; `instead`: it goes on where another of its name has stopped."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

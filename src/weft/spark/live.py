@@ -33,8 +33,7 @@ from weft.spark.weaver import Weaver
 from weft.sql import parse
 
 Since = Literal["now", "state", "source"]
-
-"""What a query sees that joins; `instead`: it goes on where another of its name has stopped."""
+"""What a query sees that joins."""
 
 
 class CannotChange(WeftError):
