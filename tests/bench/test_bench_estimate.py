@@ -8,7 +8,8 @@ import pytest
 
 from weft.bench.benchmark import BadSetting, make_settings
 from weft.bench.chart import to_text
-from weft.bench.estimate import ESTIMATE, EstimateSettings, charts, deviation, summarise
+from weft.bench.estimate import ESTIMATE, EstimateSettings, charts, deviation, find_weights, summarise
+from weft.optimizer.weights import Weights
 
 
 def row(optimizer: str, technique: str, operations: float, estimated: float, actual: float) -> dict[str, Any]:
@@ -49,5 +50,16 @@ def test_each_optimizer_is_drawn_with_its_fastest_as_one() -> None:
 def test_quick_settings_are_small_and_a_drawing_has_a_known_ending() -> None:
     quick = make_settings(EstimateSettings, {}, quick=True)
     assert quick.shape.number < EstimateSettings().shape.number == 100
+    assert (EstimateSettings().weights, quick.weights) == ("measured", "kept")
     with pytest.raises(BadSetting, match="neither"):
         make_settings(EstimateSettings, {"draw": "estimate.png"}, quick=True)
+    with pytest.raises(BadSetting, match="measured or kept"):
+        make_settings(EstimateSettings, {"weights": "guessed"}, quick=True)
+
+
+def test_weights_that_were_kept_are_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Weights(batch=1.0, query=0.1, row=0.1, partial=0.1, kept=0.1, operation=0.1, answer=0.1)
+    monkeypatch.setattr("weft.bench.estimate.load_weights", lambda: kept)
+    said: list[str] = []
+    assert find_weights(None, make_settings(EstimateSettings, {}, quick=True), said.append) == (kept, None)
+    assert not said

@@ -1,8 +1,9 @@
 """`weft bench estimate`: plans of dissertation section 7.3.3 run on Spark, and what they were estimated to take.
 
 One plan for each optimizer and technique, over the queries of table 13: the middle of all experiments of table 12. The
-papers estimate by operations a second, weft also by seconds, with weights that are measured in the same run. Only
-batches after the longest range count: before, windows are not full and cost less than any formula says.
+papers estimate by operations a second, weft also by seconds, with weights that are measured in the same run (--quick
+takes those of `weft calibrate`). Only batches after the longest range count: before, windows are not full and cost
+less than any formula says.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from weft.bench.machine import describe_machine, load
 from weft.bench.show import show_rows
 from weft.optimizer.estimate import Stream, estimate
 from weft.optimizer.generate import Shape, generate
-from weft.optimizer.weights import Weights
+from weft.optimizer.weights import Weights, load_weights
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +50,7 @@ SUMMARY = {
     "seconds_error_percent": "by how much estimated and actual seconds differ, on average, nothing made equal",
     "same_fastest": "whether the optimizer and technique that seconds call fastest is among the three fastest",
     "weights": "seconds that a batch, a query, a row, a partial, a kept one, an operation and an answer took",
-    "weights_off": "by how much the batches that they were read from differ from what they say, by job, on average",
+    "weights_off": "by how much the batches that they were read from differ from what they say; null: they were kept",
     "drawn": "the file that the drawing was written to",
 }  # fmt: skip
 
@@ -57,6 +58,12 @@ SUMMARY = {
 def a_drawing(text: str) -> str:
     if Path(text).suffix not in (".svg", ".html"):
         raise BadSetting(f"{text!r} is neither an .svg nor an .html file")
+    return text
+
+
+def a_way(text: str) -> str:
+    if text not in ("measured", "kept"):
+        raise BadSetting(f"{text!r} is no way to come by weights; name measured or kept")
     return text
 
 
@@ -70,6 +77,13 @@ class EstimateSettings:
     rate: int = option(1, "Rows a second.")
     batch: int = option(50_000, "Seconds of stream in a batch.", quick=2_000)
     seed: int = option(1, "Of the queries and the rows.", parse=whole)
+    weights: str = option(
+        "measured",
+        "Measured in this run, or those kept by `weft calibrate`, measured where there are none.",
+        quick="kept",
+        parse=a_way,
+        metavar="WAY",
+    )
     draw: str = option("", "Write the drawing to this .svg or .html file.", parse=a_drawing, metavar="FILE")
 
     @property
@@ -86,13 +100,11 @@ class EstimateSettings:
 
 
 def run(settings: EstimateSettings, say: Say) -> Report:
-    from weft.bench.calibrate import calibrate
     from weft.bench.data import make_events
     from weft.spark import local_session
 
     spark = local_session()
-    fitted = calibrate(spark, say, of_values=())
-    weights = fitted.weights
+    weights, off = find_weights(spark, settings, say)
     workload = generate(settings.shape)
     longest = max(query.window.length for query in workload) // 1_000_000
     batches = -(-longest // settings.batch) + MEASURED
@@ -110,9 +122,20 @@ def run(settings: EstimateSettings, say: Say) -> Report:
         shutil.rmtree(folder, ignore_errors=True)
     if settings.draw:
         _draw(rows, Path(settings.draw))
-    read = {"weights": asdict(weights), "weights_off": dict(fitted.off), "drawn": settings.draw or None}
+    read = {"weights": asdict(weights), "weights_off": off, "drawn": settings.draw or None}
     summary = summarise(rows) | read
     return Report("estimate", describe_machine(), asdict(settings), rows, summary)
+
+
+def find_weights(spark: SparkSession, settings: EstimateSettings, say: Say) -> tuple[Weights, dict[str, float] | None]:
+    """The weights, and how far off they are where they are measured here."""
+    from weft.bench.calibrate import calibrate
+
+    kept = load_weights() if settings.weights == "kept" else None
+    if kept is not None:
+        return kept, None
+    fitted = calibrate(spark, say, of_values=())
+    return fitted.weights, dict(fitted.off)
 
 
 def _run(
