@@ -220,3 +220,10 @@ def test_a_table_that_is_whole_is_answered_as_a_stream_that_ended(window: Window
     for name in ("sum0", "max0"):
         assert rows(whole.answers[name]) == rows(shared.answers[name])
         assert whole.answers[name].column_names == shared.answers[name].column_names
+
+
+def test_partials_of_another_feed_alone_may_lack_the_columns_of_this_one() -> None:
+    plan = layout([Window(10, 10)])
+    state = advance(State(), partials([(4, "a", 1.0)], plan), 5, plan).state
+    of_another = pa.table({"feed": pa.array([7], pa.int32()), "slice": pa.array([4], pa.int64()), "c0": [1]})
+    assert rows(advance(state, of_another, FOREVER, plan).answers["sum0"]) == {("a", 0): 1.0}

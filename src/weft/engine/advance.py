@@ -127,8 +127,10 @@ def _of(feed: FeedLayout, partials: pa.Table | None, gathering: Gathering | None
     if partials is None:
         return None
     names = dict.fromkeys(["slice", *feed.words, *feed.key_columns, *(n for of in feed.columns for n in of)])
+    # Where nothing came for a feed, its columns may not be there: the past of another query alone has fewer.
+    there = [name for name in names if name in partials.schema.names]
     mine = pc.and_(pc.equal(partials.column("feed"), feed.number), pc.is_valid(partials.column("slice")))
-    found = partials.select(list(names)).filter(mine)
+    found = partials.select(there).filter(mine)
     return found if found.num_rows else None
 
 
