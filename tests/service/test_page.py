@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,14 +127,21 @@ def painted(page: Any, canvas: str) -> int:
     )
 
 
+def shows(page: Any, wanted: Callable[[], bool]) -> None:
+    """A page draws a moment after it was told to: look again until it is there."""
+    deadline = time.monotonic() + 20
+    while not wanted() and time.monotonic() < deadline:
+        page.wait_for_timeout(50)
+    assert wanted()
+
+
 def test_the_plan_is_a_picture_with_a_table_behind_it(opened: Opened, shown: Shown) -> None:
     page = opened.go()
     page.wait_for_selector(".saved:has-text('sharing saves')")
-    page.wait_for_timeout(100)
-    assert painted(page, ".picture canvas") > 20
+    shows(page, lambda: painted(page, ".picture canvas") > 20)
     page.get_by_text("The plan as a table").click()
-    names = page.locator(".picture tbody a").all_text_contents()
-    assert sorted(names) == sorted(shown.run.queries())
+    names = page.locator(".picture tbody a")
+    shows(page, lambda: sorted(names.all_text_contents()) == sorted(shown.run.queries()))
 
 
 def test_hovering_a_box_says_why(opened: Opened) -> None:
@@ -154,16 +162,14 @@ def test_the_plan_is_walked_by_keys_and_a_query_opens(opened: Opened) -> None:
     page = opened.go()
     page.wait_for_selector(".tip strong")
     page.locator(".picture canvas").focus()
-    heads = []
-    for _ in range(3):
+    for head in ("pass", "tree", "query"):
         page.keyboard.press("ArrowRight")
-        heads.append(page.locator(".tip strong").text_content().split()[0])
-    assert heads == ["pass", "tree", "query"]
-    assert "operations a second" in page.locator("#said").text_content()
+        shows(page, lambda head=head: page.locator(".tip strong").text_content().split()[0] == head)
+    page.wait_for_selector("#said:has-text('operations a second')", state="attached")
     page.keyboard.press("Enter")
     page.wait_for_selector("h1:has-text('each'), h1:has-text('all_of_them'), h1:has-text('high')")
     page.wait_for_selector("pre.sql .keyword:has-text('SELECT')")
-    assert "share of the cost" in page.locator("main").inner_text()
+    page.wait_for_selector("main:has-text('share of the cost')")
 
 
 def test_a_thousand_answers_a_second_are_all_seen(opened: Opened, shown: Shown) -> None:
@@ -176,7 +182,7 @@ def test_a_thousand_answers_a_second_are_all_seen(opened: Opened, shown: Shown) 
     told = f"{seen:,} answers up to batch"
     page.wait_for_selector(f"article[aria-label=each] p:has-text('{told}')")
     assert f"the 8 largest of {KEYS} groups" in page.locator("article[aria-label=each]").inner_text()
-    assert painted(page, "article[aria-label=each] canvas") > 20
+    shows(page, lambda: painted(page, "article[aria-label=each] canvas") > 20)
     page.locator("article[aria-label=each] summary").click()
     page.wait_for_selector("article[aria-label=each] tbody tr")
     cells = page.locator("article[aria-label=each] tbody tr").first.locator("td").all_text_contents()
@@ -235,7 +241,7 @@ def test_a_query_is_priced_before_it_joins_and_can_be_dropped(opened: Opened, sh
     assert "a/b" in shown.run.queries()
     shown.write()
     page.get_by_label("Find").fill("a/b")
-    assert page.locator("main tbody tr").count() == 1
+    shows(page, lambda: page.locator("main tbody tr").count() == 1)
     page.get_by_label("Drop a/b").click()
     page.get_by_label("Drop a/b: sure?").click()
     page.get_by_role("link", name="a/b").wait_for(state="detached")
@@ -243,10 +249,8 @@ def test_a_query_is_priced_before_it_joins_and_can_be_dropped(opened: Opened, sh
     shown.write()
     page.goto(f"{opened.url}/#/batches")
     page.wait_for_selector("main td:has-text('dropped a/b')")
-    page.wait_for_timeout(100)
-    assert all(
-        page.locator("article canvas").nth(i).evaluate("c => c.width > 0") for i in range(6)
-    )
+    canvases = page.locator("article canvas")
+    shows(page, lambda: all(canvases.nth(i).evaluate("c => c.width > 0") for i in range(6)))
     page.get_by_text("Batches as a table").click()
     page.locator("details tbody tr").nth(shown.written - 1).wait_for()  # filled when it has opened
 
@@ -259,7 +263,7 @@ def test_a_query_is_paused_and_resumed(opened: Opened, shown: Shown) -> None:
     page.wait_for_selector("main h1:has-text('Queries')")
     page.get_by_label("Resume held").wait_for()
     assert "held" not in shown.run.queries()
-    assert page.get_by_role("link", name="held").count() == 0
+    shows(page, lambda: page.get_by_role("link", name="held").count() == 0)
     shown.write()
     answered = shown.answers("held")
     shown.write()
@@ -267,7 +271,7 @@ def test_a_query_is_paused_and_resumed(opened: Opened, shown: Shown) -> None:
     page.get_by_label("Resume held").click()
     page.get_by_role("link", name="held").wait_for()
     assert "held" in shown.run.queries()
-    assert page.get_by_label("Resume held").count() == 0
+    shows(page, lambda: page.get_by_label("Resume held").count() == 0)
     shown.write()
     shown.write()
     assert shown.answers("held") > answered
