@@ -30,9 +30,10 @@ from weft.optimizer.incremental import Curve
 from weft.optimizer.weights import Weights
 from weft.plan import Plan
 from weft.spark.bind import Binding
+from weft.spark.changing import CannotChange
 from weft.spark.checkpoint import Record, Segment
 from weft.spark.columns import PhysicalColumns
-from weft.spark.live import CannotChange, Live
+from weft.spark.live import Live
 from weft.spark.observing import OBSERVED, Observer, Seen
 from weft.spark.pipeline import BatchMetrics, TreeState
 from weft.spark.replay import Held
@@ -330,7 +331,7 @@ def drifted(folder: Path) -> tuple[Slow, Live]:
     live = begin(weaver, windows_of((6, 3), (6, 3), (6, 3), (6, 3)), folder)
     live.take_up(0, None)
     apart = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)
-    live.plan = replace(apart[0], strategy="weave_share")
+    live._pending = replace(live._pending, plan=replace(apart[0], strategy="weave_share"))
     return weaver, live
 
 
@@ -363,9 +364,10 @@ def test_a_plan_that_another_change_overtook_is_thrown_away_and_made_once_more(t
 
 def test_without_a_tolerance_no_plan_is_made_anew(tmp_path: Path) -> None:
     live = begin(loom(tolerance=None, rate=1e8), windows_of((6, 3), (6, 3)), tmp_path)
-    live.plan = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)[0]
+    apart = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)[0]
+    live._pending = replace(live._pending, plan=apart)
     live.drop(["q1"])
-    assert live._replanning is None
+    assert live._replanning.thread is None
     assert loom(tolerance=0.05).deviation == Fraction(1, 20)
 
 
@@ -388,7 +390,7 @@ def test_a_query_with_other_columns_cannot_take_the_place_of_another(tmp_path: P
         live.replace(other)
     with pytest.raises(CannotChange, match="there is no query q7; there are q0"):
         live.replace(acq("q7", Window(6, 6)))
-    assert live._pending is None
+    assert live._pending.binding is None
 
 
 def test_what_a_sink_refuses_does_not_join(tmp_path: Path) -> None:
@@ -459,10 +461,11 @@ def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(
     live.take_up(0, None)
     assert len(live.plan.trees) == 2
     live.observe(Seen(Fraction(1.05e3)))
-    assert live._replanning is None, "within the tolerance"
+    assert live._replanning.thread is None, "within the tolerance"
     live.observe(Seen(Fraction(2e3)))
     live.wait_for_plan()
-    assert (len(live.plan.trees), live.plan.rate, live._pending) == (2, 2000, None), "the same trees are still the best"
+    same = (len(live.plan.trees), live.plan.rate, live._pending.binding)
+    assert same == (2, 2000, None), "the same trees are still the best"
     before = float(live.plan.cost)
     live.observe(Seen(Fraction(1e8)))
     live.wait_for_plan()
@@ -485,7 +488,7 @@ def test_plans_by_seconds_are_made_anew_where_groups_or_filters_are_not_what_the
     assert len(live.plan.trees) == 1
     same = Seen(Fraction(1_000_000), Stream())
     live.observe(same)
-    assert live._replanning is None, "the stream is what the plan counts on"
+    assert live._replanning.thread is None, "the stream is what the plan counts on"
     live.observe(replace(same, stream=Stream(groups=1_000.0, selectivity=0.5)))
     live.wait_for_plan()
     live.take_up(1, Record(0, 5, 5))
@@ -493,7 +496,7 @@ def test_plans_by_seconds_are_made_anew_where_groups_or_filters_are_not_what_the
     assert [c["reason"] for c in live.changes()] == ["woven", said]
     assert len(live.plan.trees) == 2
     live.observe(replace(same, stream=Stream(groups=1_000.0, selectivity=0.5)))
-    assert live._replanning is None, "it counts on that now"
+    assert live._replanning.thread is None, "it counts on that now"
 
 
 def test_other_phantoms_by_new_counts_are_told_of(tmp_path: Path) -> None:
@@ -524,11 +527,11 @@ def test_filters_in_other_classes_are_bound_beside_the_job_once_for_each_count(
         asked.append(tolerance)
         return "in other classes"
 
-    monkeypatch.setattr("weft.spark.live.better_classes", better)
+    monkeypatch.setattr("weft.spark.replanning.better_classes", better)
     live = begin(loom(tolerance=0.1), windows_of((6, 3), (8, 4)), tmp_path)
     live.take_up(0, None)
     live.weigh_classes()
-    assert live._replanning is None, "nothing was counted"
+    assert live._replanning.thread is None, "nothing was counted"
     live._weaver.phantoms.signed += 1
     for batch in (1, 2):
         live.weigh_classes()
@@ -557,21 +560,21 @@ def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_p
     live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
     live.take_up(0, None)
     for name in ("q1", "q0"):
-        live._held[name] = Held(9, None, "new")
+        live._waiting.held[name] = Held(9, None, "new")
         live._replay_failed(name, Held(9, None, "old"), OSError("of one that was dropped before"))
         assert name in live.plan.workload.by_name
-        live._replay_failed(name, live._held[name], OSError("gone"))
+        live._replay_failed(name, live._waiting.held[name], OSError("gone"))
         assert (name in live.plan.workload.by_name) == (name == "q0")
     with pytest.raises(CannotChange, match="q0 cannot be answered: its past could not be read, OSError: gone"):
         live.take_up(1, Record(0, 5, 5))
-    assert live._changes[-1].reason == "q1 left: its past could not be read, OSError: gone"
+    assert live._pending.changes[-1].reason == "q1 left: its past could not be read, OSError: gone"
 
 
 def test_a_past_that_a_full_disk_had_no_room_for_stops_the_job_and_a_restart_reads_it_again(tmp_path: Path) -> None:
     live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
     live.take_up(0, None)
-    live._held["q1"] = Held(9, None, "new")
-    live._replay_failed("q1", live._held["q1"], OSError(28, "No space left on device"))
+    live._waiting.held["q1"] = Held(9, None, "new")
+    live._replay_failed("q1", live._waiting.held["q1"], OSError(28, "No space left on device"))
     assert "q1" in live.plan.workload.by_name
     with pytest.raises(StoreError, match=r"the past of q1 .* disk is full.*make room and start again, nothing is lost"):
         live.take_up(1, Record(0, 5, 5))

@@ -13,8 +13,8 @@ from streams import Stream, expected, latest, settle
 from compare import assert_same_rows
 from weft.spark import weave
 from weft.spark.blame import QueriesFailed
+from weft.spark.changing import CannotChange
 from weft.spark.failing import RunFailed
-from weft.spark.live import CannotChange
 from weft.sql import Refused, parse
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -10,7 +10,7 @@ import pytest
 from streams import BEGIN, Stream, expected, settle
 
 from compare import assert_same_rows
-from weft.spark.live import CannotChange
+from weft.spark.changing import CannotChange
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -14,8 +14,8 @@ from starlette.exceptions import HTTPException
 
 from weft.model import WeftError
 from weft.service.limits import LimitReached
+from weft.spark.changing import CannotChange
 from weft.spark.failing import RunFailed
-from weft.spark.live import CannotChange
 from weft.spark.run import NotServed
 from weft.spark.sink import OtherColumns
 from weft.sql import Refused

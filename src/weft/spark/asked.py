@@ -20,6 +20,15 @@ Joining = Literal["now", "state", "source", "instead"]
 
 
 @dataclass(frozen=True, slots=True)
+class Join:
+    """How a query joins."""
+
+    how: Joining
+    begin: int | None = None
+    """Of one that reads the source again: rows before it are not its own; None: all are."""
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """Queries that leave, then queries that join."""
 
@@ -30,6 +39,10 @@ class Asked:
     """What those who join see of the past, by name."""
     begin: int | None = None
     """For those who read the source again."""
+
+    @property
+    def joins(self) -> dict[str, Join]:
+        return {name: Join(how, self.begin) for name, how in self.how.items()}
 
 
 def write_asked(store: Store, number: int, asked: Asked) -> None:

@@ -21,7 +21,7 @@ from weft.spark.bind import Binding
 from weft.spark.blame import QueriesFailed, blame
 from weft.spark.late import make_late_sink
 from weft.spark.lfta import TABLE_MEMORY, known_memory
-from weft.spark.live import lived, lives_of
+from weft.spark.members import lived, lives_of
 from weft.spark.phantoms import Phantoms, known_grouping, known_phantoming
 from weft.spark.pipeline import BatchMetrics, Pipeline
 from weft.spark.places import Places

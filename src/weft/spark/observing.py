@@ -42,6 +42,25 @@ class Seen:
                 yield f"{_number(found)} {what}, not {_number(expected)}"
 
 
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """Which groupings feed others, and how many rows of a group came one after the other, where that had a say.
+
+    >>> Fed("AB(A B)", 31.4).difference(Fed("A B", 1.0))
+    'groups were counted anew, in flows of 31.4 rows, not 1.0: AB(A B), not A B'
+    """
+
+    by: str | None = None
+    """None: nothing was counted."""
+    flow: float | None = None
+
+    def difference(self, before: Fed) -> str | None:
+        """What groups that were counted anew have changed, in words; None: nothing."""
+        if self.by is None or before.by is None or self.by == before.by:
+            return None
+        return f"groups were counted anew{_flows(self.flow, before.flow)}: {self.by}, not {before.by}"
+
+
 class Observer:
     """Takes each batch, and says after some what they had in common."""
 
@@ -71,6 +90,16 @@ class Observer:
                 batch_seconds=micros / 1e6 / len(later),
             ),
         )
+
+
+def _flows(flow: float | None, before: float | None) -> str:
+    """
+    >>> _flows(31.4, 1.0), _flows(31.4, None), _flows(None, 1.0)
+    (', in flows of 31.4 rows, not 1.0', ', in flows of 31.4 rows', '')
+    """
+    if flow is None:
+        return ""
+    return f", in flows of {flow:.1f} rows{'' if before is None else f', not {before:.1f}'}"
 
 
 def _number(value: float) -> str:

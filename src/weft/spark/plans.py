@@ -20,6 +20,7 @@ from weft.engine import Grouping, Layout, TreeLayout
 from weft.engine.layout import FilterBit
 from weft.engine.succession import Reader, Standing
 from weft.model import Edges, Life
+from weft.plan import Plan
 from weft.spark.replay import Held
 from weft.spark.store import Store
 
@@ -37,6 +38,10 @@ class Change:
     cost_after: float | None
     queries: int
     trees: int
+
+    @classmethod
+    def to(cls, plan: Plan, reason: str, cost_before: float | None) -> Change:
+        return cls(reason, cost_before, float(plan.cost), len(plan.workload), len(plan.trees))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +131,15 @@ def newest_plan(store: Store) -> PlanRecord | None:
 
 def plan_notes(store: Store) -> list[PlanNote]:
     return [read_note(store, name) for name in plan_names(store)]
+
+
+def plan_changes(store: Store) -> list[dict[str, Any]]:
+    """As they are told, in order."""
+    return [
+        {"batch": note.batch, **asdict(change), "older_trees": note.older_trees}
+        for note in plan_notes(store)
+        for change in note.changes
+    ]
 
 
 def read_note(store: Store, name: str) -> PlanNote:

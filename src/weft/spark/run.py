@@ -29,9 +29,10 @@ from weft.spark.aside import AsideRows
 from weft.spark.ask import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
 from weft.spark.bind import Binding
 from weft.spark.blame import blame
+from weft.spark.changing import CannotChange, Since
 from weft.spark.checkpoint import FIRST_PLACES, Checkpoint, CheckpointMismatch, Record
 from weft.spark.failing import RunFailed, failure, is_full
-from weft.spark.live import CannotChange, Live, Since
+from weft.spark.live import Live
 from weft.spark.moving import move
 from weft.spark.notes import SparkNotes
 from weft.spark.observing import Observer
