@@ -16,10 +16,9 @@ from weft.cli.app import app
 from weft.engine import FeedLayout, Grouping, Layout, TreeLayout
 from weft.model import Edges, Window
 from weft.spark.check import NoCheckpoint, Report, check_checkpoint
-from weft.spark.checkpoint import Checkpoint, Record
+from weft.spark.checkpoint import CHECKPOINT_VERSION, Checkpoint, Record
 from weft.spark.notes import SparkNotes
 from weft.spark.plans import Change, newest_plan, plan_names, plan_notes, plan_record, write_plan
-from weft.spark.run import CHECKPOINT_VERSION
 from weft.spark.store import Store
 
 LAST = 19

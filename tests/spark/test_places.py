@@ -155,7 +155,7 @@ def test_a_hot_tree_without_keys_is_in_several_buckets_and_answers_stay_exact(sp
     stream.write(2)
     run = stream.start(";\n".join(f"CREATE VIEW {name} AS {text}" for name, text in queries.items()), buckets=3)
     settle(run)
-    (homes,) = run._pipeline.binding.homes.values()
+    (homes,) = run._driver.pipeline.binding.homes.values()
     assert homes == (0, 1, 2)
     assert run.metrics()["rows"] == 80, "a row that is sent to three buckets is one row"
     assert run.metrics()["matched_by_query"]["q0"] == 80

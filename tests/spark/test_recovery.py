@@ -22,8 +22,7 @@ from compare import assert_same_rows
 from soak import KILLS, SOAK
 from weft.spark import RunFailed, weave
 from weft.spark.check import check_checkpoint
-from weft.spark.checkpoint import CheckpointMismatch
-from weft.spark.run import CHECKPOINT_VERSION
+from weft.spark.checkpoint import CHECKPOINT_VERSION, CheckpointMismatch
 from weft.spark.sink import OtherColumns
 from weft.spark.store import StoreError
 from weft.sql import parse

@@ -28,6 +28,9 @@ from weft.schedule import Schedule
 from weft.spark.places import Places
 from weft.spark.store import Store
 
+CHECKPOINT_VERSION = 3
+"""Of what is written here: a restart reads its own alone."""
+
 FIRST_PLACES = "places/first.json"
 
 FAN_IN = 8
