@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 
 from weft.bench.auto import AutoSettings
 from weft.bench.auto import run as run_auto
+from weft.bench.benchmark import Row
 from weft.bench.chart import Chart, to_page, to_svg, to_text
 from weft.bench.figures import FIGURES, Scale
 from weft.bench.figures.counting import EXPERIMENTS, counters, weave
+from weft.bench.figures.placement import breakdown_claims, quality_claims
 from weft.bench.figures.sharing import draw, plan
 from weft.cli import app
 from weft.optimizer.edge_counting import exact
@@ -93,6 +95,19 @@ def test_the_experiments_are_those_of_table_5() -> None:
         (50, 500, 0.1, "normal"),
         (1000, 600, 1, "diverse"),
     ]
+
+
+def test_a_cell_of_table_9_agrees_where_both_of_its_numbers_are_near() -> None:
+    def row(series: str, name: str, best: float, behind: float) -> Row:
+        percents = {"quality_percent": 0.0, "best_percent": best, "behind_percent": behind}
+        return {"series": series, "optimizer": name, **percents}
+
+    rows = [row("maximum", "wg_i", 72, 7), row("maximum", "wg_tn", 12, 171), row("maximum", "knee", 0, 0)]
+    rows += [row("total", "wg_i", 20, 9), row("total", "wg_tn", 100, 0), row("total", "knee", 0, 0)]
+    assert [claim.agrees for claim in breakdown_claims(rows)] == [True, False, False, True]
+    said = {claim.paper: claim.ours for claim in quality_claims(rows)}
+    assert said["WG_TN is best in total cost in 90 %, else 0.2 % behind"] == "100 %, else 0.0 % behind"
+    assert said["WG_I is best in maximum cost in 80 %, else 3 % behind"] == "72 %, else 7.0 % behind"
 
 
 def test_auto_is_never_worse_and_the_summary_says_so() -> None:
