@@ -1,10 +1,10 @@
 """weft's own: all placements worth having, from the least total cost to the least maximum.
 
 Weave Share passes through every number of trees. After each merge the trees are balanced over the nodes: few trees cost
-less altogether, many can be balanced better. What the dissertation's optimizers find is put beside, and whatever is
-worse than another in both costs goes.
+less altogether, many can be balanced better. What the dissertation's optimizers find is put beside, WG_I also with the
+dearest trees first, and whatever is worse than another in both costs goes.
 
-cost    that of Weave Share and of WG_I, and a balancing for each merge
+cost    that of Weave Share and twice that of WG_I, and a balancing for each merge
 source  our own
 """
 
@@ -16,7 +16,7 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from weft.optimizer.parts import Part
-from weft.optimizer.placement.board import Node, Placement, Prices
+from weft.optimizer.placement.board import Node, Placement, Prices, dearest_first
 from weft.optimizer.placement.inserted import weave_inserted, weave_or_group_inserted
 from weft.optimizer.placement.to_lowest import group_to_lowest
 from weft.optimizer.placement.to_nodes import weave_then_group, weave_to_nodes
@@ -33,6 +33,8 @@ BESIDE = {
 def front(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> tuple[Placement, ...]:
     """By total cost, the least first; the maximum falls from one to the next."""
     found = [optimizer(parts, nodes, prices, random).placed(name) for name, optimizer in BESIDE.items()]
+    # Algorithm 6 takes trees as they come; where large ones come last, nothing is left to balance them with.
+    found.append(weave_or_group_inserted(dearest_first(parts, prices), nodes, prices, random).placed("front"))
     weaving = Weaving(parts, prices.rate, prices.cost)
     while True:
         trees = sorted(weaving.parts.values(), key=lambda part: part.position)
