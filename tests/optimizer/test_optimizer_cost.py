@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import e, floor, log2
+from math import ceil, e, floor, log2
 
 import pytest
 from exhaustive import SECOND, queries
@@ -94,4 +94,26 @@ def test_what_a_search_takes_for_a_floor_is_one(
     floor_one, floor_two = float(t.floor(one, e1)), float(t.floor(two, e2))  # type: ignore[attr-defined]
     assert t.floor(one, e1) <= t.omega(one, e1 + more)  # type: ignore[attr-defined]
     assert t.floor(one, e1) <= t.omega(one, e1)  # type: ignore[attr-defined]
-    assert t.joint_floor(floor_one, one, floor_two, two) <= t.omega(one | two, together) + Fraction(1, 10**9)  # type: ignore[attr-defined]
+    joint = t.omega(one | two, together)  # type: ignore[attr-defined]
+    assert t.joint_floor(floor_one, one, floor_two, two) <= joint + Fraction(1, 10**9)  # type: ignore[attr-defined]
+    _, alone = (floor_one, floor_two) if t.additive else t.alone([one, two])  # type: ignore[attr-defined]
+    assert floor_one + alone <= joint + Fraction(1, 10**9)
+    assert t.joint_omega(one, two, together) == joint  # type: ignore[attr-defined]
+
+
+def flat_fat_steps(partials: Fraction) -> Fraction:
+    """Table 11 to the letter, but for the logarithm of less than two partials."""
+    whole = max(0, int(partials - 1).bit_length() - 1)
+    return whole + (partials - 1) / (1 << int(partials).bit_length() - 1)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.lists(st.integers(1, 5000), min_size=1, max_size=6), st.fractions(1, 9, max_denominator=50))
+def test_flat_fat_adds_up_what_each_window_takes_and_its_floor_is_the_least_ahead(
+    lengths: list[int], rate: Fraction
+) -> None:
+    load, t = Load.of([Window(length * SECOND, SECOND) for length in lengths]), TECHNIQUES["flat_fat"]
+    assert t.omega(load, rate) == sum(flat_fat_steps(length * rate) for length in lengths)
+    powers = [Fraction(1 << max(0, ceil(length * rate) - 1).bit_length()) for length in lengths]
+    least = [min(flat_fat_steps(n * rate), flat_fat_steps(power)) for n, power in zip(lengths, powers, strict=True)]
+    assert t.floor(load, rate) == sum(least)

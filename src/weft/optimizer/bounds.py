@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.optimizer.parts import Part
+from weft.optimizer.techniques import Technique
 
 SLACK = 1e-12
 """Bounds are floats, rounded up by far more than a few float operations can lose."""
@@ -50,7 +51,7 @@ class Table:
     merged parts, and numbers that were counted.
     """
 
-    def __init__(self, bundles: Sequence[Bundle]) -> None:
+    def __init__(self, bundles: Sequence[Bundle], technique: Technique) -> None:
         self.bundles = list(bundles)
         size = len(self.bundles)
         self.made = list(range(size))  # a row has the pairs with what was made before it
@@ -61,6 +62,11 @@ class Table:
         self._rates = np.array([part.near_rate for part in first])
         self._finals = np.array([part.near_final for part in first])
         self._floors = np.array([part.near_floor for part in first])
+        self._additive = technique.additive
+        # Of the floors, what adds up when two share a tree; of the rest the larger counts.
+        self._alone = self._floors.copy()
+        if not self._additive:
+            self._alone = np.array(technique.alone([part.load for part in first]))
         self._geometry = Geometry.of(self.bundles)
         self._known: list[set[int]] = [set() for _ in range(size)]  # with whom edges in common were counted
         self._counted: list[dict[int, float]] = [{} for _ in range(size)]  # how many, where no row is kept of either
@@ -71,10 +77,10 @@ class Table:
         self._window = (self._geometry.shifts[0] >= 0).tolist()  # a single one, not merged
         self._read = [False] * size  # merged, and its edges in common with windows are known
 
-    def bounds(self, row: int, saving: float, adds: bool) -> NDArray[np.float64]:
+    def bounds(self, row: int, saving: float) -> NDArray[np.float64]:
         """No less than the gain of any two parts from this bundle and each one up to the last that was made before."""
         until = len(self.bundles) if self._merged[row] else row + 1
-        bounds = self._bounds(row, slice(until), self._common(row, until), saving, adds)
+        bounds = self._bounds(row, slice(until), self._common(row, until), saving)
         bounds[self._open[:until] > self.made[row]] = -inf
         if len(self.bundles[row].members) == 1:
             bounds[row] = -inf
@@ -82,22 +88,25 @@ class Table:
         return bounds
 
     def bounds_known(
-        self, row: int, columns: NDArray[np.integer], common: NDArray[np.float64], saving: float, adds: bool
+        self, row: int, columns: NDArray[np.integer], common: NDArray[np.float64], saving: float
     ) -> NDArray[np.float64]:
         """The same for some columns with which the edges in common are known."""
-        return self._bounds(row, columns, common, saving, adds)
+        return self._bounds(row, columns, common, saving)
 
     def _bounds(
-        self, row: int, columns: slice | NDArray[np.integer], common: NDArray[np.float64], saving: float, adds: bool
+        self, row: int, columns: slice | NDArray[np.integer], common: NDArray[np.float64], saving: float
     ) -> NDArray[np.float64]:
         """In place as far as it goes: a row is short, and a new array takes as long as what is done with it."""
-        others, own, floor = self._rates[columns], self._rates[row], self._floors[row]
+        others, own = self._rates[columns], self._rates[row]
         rates = others + own
         rates *= 1 - SLACK
         rates -= common
         np.maximum(rates, own, out=rates)
         np.maximum(rates, others, out=rates)
-        after = self._floors[columns] + floor if adds else np.maximum(self._floors[columns], floor)
+        # Both alone, and the larger of the rests: no less than either floor with what is alone of the other.
+        after = self._floors[columns] + self._alone[row]
+        if not self._additive:
+            np.maximum(after, self._alone[columns] + self._floors[row], out=after)
         after *= rates
         after *= 1 - SLACK
         bounds: NDArray[np.float64] = self._finals[columns] + (saving + self._finals[row])
@@ -150,6 +159,8 @@ class Table:
         `read` are its edges in common with each window, where they are known; of other slots they say nothing.
         """
         slot = left_slot if left_slot is not None else right_slot
+        # Parts out of a bundle have no slot; there all of a floor adds up.
+        alone = new.near_floor if self._additive else float(self._alone[left_slot] + self._alone[right_slot])
         columns = slice(None) if read is None else np.flatnonzero(self._merged)
         one, other = (self._of(p, s, columns) for p, s in ((left, left_slot), (right, right_slot)))
         # Of what another tree has in common with the two, the second adds no more than it has that the first has not.
@@ -173,6 +184,7 @@ class Table:
         self.made[slot] = self._open[slot] = next(self._clock)
         self.done[slot], self._window[slot] = [], False
         self._rates[slot], self._finals[slot], self._floors[slot] = new.near_rate, new.near_final, new.near_floor
+        self._alone[slot] = alone
         self._merged[slot] = True
         self._keep(slot, common)
         self._read[slot] = read is not None and self._place[slot] >= 0
@@ -261,7 +273,8 @@ class Table:
         self._read.append(False)
         self._open = np.append(self._open, 0)
         self._rates, self._finals = np.append(self._rates, 0.0), np.append(self._finals, 0.0)
-        self._floors, self._place = np.append(self._floors, 0.0), np.append(self._place, -1)
+        self._floors, self._alone = np.append(self._floors, 0.0), np.append(self._alone, 0.0)
+        self._place = np.append(self._place, -1)
         self._merged = np.append(self._merged, True)
         rows, width = self._kept.shape
         if len(self.bundles) > width:

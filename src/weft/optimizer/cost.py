@@ -12,11 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
 
 from weft.model import ACQ, Edges, Window
 from weft.optimizer.edge_counting import edge_rate, edge_rate_between
-from weft.optimizer.techniques import TECHNIQUES, Load, Technique
+from weft.optimizer.techniques import TECHNIQUES, Load, Ranges, Technique
 from weft.plan.values import Feed, Tree
 
 
@@ -35,7 +34,8 @@ class Cost:
 
     def tree(self, queries: Sequence[ACQ]) -> Tree:
         """The tree that these queries, all of one grouping, would share."""
-        edges, load = Edges.of(q.window for q in queries), Load.of(q.window for q in queries)
+        windows = [q.window for q in queries]
+        edges, load = Edges.of(windows), load_of(windows, self.technique)
         rate, high, omega = self.rates(edges, load)
         names, most = tuple(q.name for q in queries), None if high == rate else high
         return Tree(names, edges, rate, omega, self.technique.name, edge_rate_high=most)
@@ -74,7 +74,7 @@ class Cost:
     def final_alone(self, slide: int, edges: int, lengths: Sequence[int]) -> Fraction:
         """Final operations of windows with one slide and so many edges in it, a tree each."""
         rate = Fraction(edges * 1_000_000, slide)
-        if self.technique.additive and self.technique.together:  # omegas of one edge rate add up
+        if self.technique.additive:  # omegas of one edge rate add up
             return rate * self.technique.omega(load_of_one_slide(slide, lengths, self.technique), rate)
         omegas = (
             count * self.technique.omega(load_of_one_slide(slide, [length], self.technique), rate)
@@ -90,29 +90,13 @@ class Cost:
 
 def load_of(windows: Sequence[Window], technique: Technique) -> Load:
     """What the technique has to know of the windows."""
-    if not technique.together:
-        return Load.of(windows)
-    # Omega is a sum over the windows, or hangs on the longest range: the other ranges need no list.
-    lengths: dict[int, int] = {}  # windows of one slide add up without a fraction
-    longest = 0
-    for window in windows:
-        lengths[window.slide] = lengths.get(window.slide, 0) + window.length
-        longest = max(longest, window.length)
-    overlaps = [Fraction(length, slide) for slide, length in lengths.items()]
-    overlap = overlaps[0] if len(overlaps) == 1 else sum(overlaps, Fraction(0))
-    return Load(overlap, ((Fraction(longest, 1_000_000), len(windows)),), len(windows))
+    return Load.of(windows, technique.ranged)
 
 
 def load_of_one_slide(slide: int, lengths: Sequence[int], technique: Technique) -> Load:
     """What `load_of` gives, for a million queries: their windows are alike but for the length."""
-    if not technique.together:
-        return Load.of([Window(length, slide) for length in lengths])
-    return Load(Fraction(sum(lengths), slide), ((_seconds(max(lengths)), len(lengths)),), len(lengths))
-
-
-@lru_cache(maxsize=1 << 14)
-def _seconds(microseconds: int) -> Fraction:
-    return Fraction(microseconds, 1_000_000)
+    ranges = Ranges(Counter(lengths)) if technique.ranged else None
+    return Load(Fraction(sum(lengths), slide), len(lengths), max(lengths), ranges)
 
 
 def exact_sum(amounts: Iterable[Fraction]) -> Fraction:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from weft.model import ACQ, Edges
 from weft.optimizer.cost import Cost, load_of, load_of_one_slide
 from weft.optimizer.edge_counting import edge_rate
-from weft.optimizer.techniques import Load, Technique
+from weft.optimizer.techniques import Load
 from weft.plan.values import Tree
 
 
@@ -30,7 +30,7 @@ class Part:
     high: Fraction
     """No less than the edge rate, which is no less than `rate`; equal where edges were counted."""
     load: Load
-    """Without its shorter ranges, where the technique does not ask for them."""
+    """Without its ranges, where the technique does not ask for them."""
     omega: Fraction
     near_rate: float
     near_high: float
@@ -87,14 +87,6 @@ def union(pieces: Sequence[Edges]) -> Edges:
     return pieces[0] if len(pieces) == 1 else Edges.of_classes(c for piece in pieces for c in piece.classes)
 
 
-def joint_load(left: Load, right: Load, technique: Technique) -> Load:
-    if not technique.together:
-        return left | right
-    windows = left.windows + right.windows
-    longest = max(left.ranges[-1][0], right.ranges[-1][0])
-    return Load(left.overlap + right.overlap, ((longest, windows),), windows)
-
-
 @dataclass(frozen=True, slots=True)
 class Merge:
     """Two parts as one: `gain` is by how much the plan gets cheaper, negative where it gets dearer.
@@ -107,11 +99,10 @@ class Merge:
     right: Part
     pieces: tuple[Edges, ...]
     rates: tuple[Fraction, Fraction]
-    load: Load
 
     def part(self, cost: Cost) -> Part:
         queries = tuple(sorted(self.left.queries + self.right.queries))
-        return Part.priced(queries, self.pieces, self.rates, self.load, cost)
+        return Part.priced(queries, self.pieces, self.rates, self.left.load | self.right.load, cost)
 
 
 def equal_edges(queries: Sequence[tuple[int, ACQ]], cost: Cost) -> list[Part]:

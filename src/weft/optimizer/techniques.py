@@ -2,40 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from itertools import accumulate, chain
 from math import factorial
+from typing import NamedTuple
 
 from weft.model import Window
+
+SECOND = 1_000_000
+
+
+@dataclass(slots=True, eq=False)
+class Ranges:
+    """How many windows have each range, in microseconds. Never changed; sums are remembered once they are asked for."""
+
+    windows: Mapping[int, int]
+    _sums: tuple[list[int], list[int], list[int]] | None = None
+
+    def __or__(self, other: Ranges) -> Ranges:
+        more, fewer = (self, other) if len(self.windows) >= len(other.windows) else (other, self)
+        windows = dict(more.windows)
+        for length, number in fewer.windows.items():
+            windows[length] = windows.get(length, 0) + number
+        return Ranges(windows)
+
+    @property
+    def sums(self) -> tuple[list[int], list[int], list[int]]:
+        """Ranges, ascending; before each, and at last of all, how many windows there are, and their ranges added up."""
+        if self._sums is None:
+            lengths = sorted(self.windows)
+            numbers = list(accumulate((self.windows[length] for length in lengths), initial=0))
+            totals = list(accumulate((length * self.windows[length] for length in lengths), initial=0))
+            self._sums = lengths, numbers, totals
+        return self._sums
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a tree's windows ask of a technique.
-
-    `overlap` is the sum of range / slide; `ranges` are seconds, ascending, each with how many windows have it.
-    """
+    """What a tree's windows ask of a technique: `overlap` is the sum of range / slide."""
 
     overlap: Fraction
-    ranges: tuple[tuple[Fraction, int], ...]
     windows: int
     """nQ in the papers."""
+    longest: int
+    """The longest range, in microseconds."""
+    ranges: Ranges | None = None
+    """None where the technique asks for the longest alone, or for none."""
 
     @classmethod
-    def of(cls, windows: Iterable[Window]) -> Load:
-        overlap, ranges = Fraction(0), dict[Fraction, int]()
+    def of(cls, windows: Iterable[Window], ranged: bool = True) -> Load:
+        lengths: dict[int, list[int]] = {}  # windows of one slide add up without a fraction
         for window in windows:
-            overlap += Fraction(window.length, window.slide)
-            seconds = Fraction(window.length, 1_000_000)
-            ranges[seconds] = ranges.get(seconds, 0) + 1
-        return cls(overlap, tuple(sorted(ranges.items())), sum(ranges.values()))
+            lengths.setdefault(window.slide, []).append(window.length)
+        overlap = sum((Fraction(sum(found), slide) for slide, found in lengths.items()), Fraction(0))
+        number, longest = sum(map(len, lengths.values())), max(map(max, lengths.values()))
+        return cls(overlap, number, longest, Ranges(Counter(chain(*lengths.values()))) if ranged else None)
 
     def __or__(self, other: Load) -> Load:
-        ranges = dict(self.ranges)
-        for seconds, count in other.ranges:
-            ranges[seconds] = ranges.get(seconds, 0) + count
-        return Load(self.overlap + other.overlap, tuple(sorted(ranges.items())), self.windows + other.windows)
+        ranges = None if self.ranges is None or other.ranges is None else self.ranges | other.ranges
+        overlap, windows = self.overlap + other.overlap, self.windows + other.windows
+        return Load(overlap, windows, max(self.longest, other.longest), ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,40 +81,86 @@ class Technique:
     omega: Callable[[Load, Fraction], Fraction]
     floor: Callable[[Load, Fraction], Fraction]
     joint_floor: Callable[[float, Load, float, Load], float]
+    alone: Callable[[Sequence[Load]], list[float]]
+    """Of each load's floor, what adds up whatever others it shares a tree with; of the rest at least the largest
+    counts. Not asked where all of it adds up."""
     additive: bool = False
-    """The floor of several loads in one tree is the sum of theirs: no tree costs less than its queries do alone."""
+    """Omega and floor of several loads in one tree are the sums of theirs: no tree costs less than its queries do."""
     together: bool = False
     """Queries with equal edges lose nothing by sharing a tree, whatever else is in it.
 
     Where omega is a sum that no rate changes, the one in the tree with more slices goes to the other's. Where only the
     longest range counts, the one with the shorter range does. Its new tree stays as it was, and the old one loses.
     """
-    ranged: bool = True
-    """Omega looks at the ranges. Where it does not, searches need not carry them from tree to tree."""
+    ranged: bool = False
+    """Omega looks at every range. Where it does not, searches need not carry them from tree to tree."""
+
+    def joint_omega(self, one: Load, other: Load, edge_rate: Fraction) -> Fraction:
+        """Of two loads in one tree; where it adds up, their ranges need not be put together to know it."""
+        if self.additive:
+            return self.omega(one, edge_rate) + self.omega(other, edge_rate)
+        return self.omega(one | other, edge_rate)
 
 
 def _panes(load: Load, edge_rate: Fraction) -> Fraction:
     return load.overlap
 
 
+class Steps(NamedTuple):
+    """What a window of nP partials takes, where `2 * nP < until`: `(constant + slope * (nP - 1)) / 2**power`."""
+
+    until: int
+    constant: int
+    slope: int
+    power: int
+
+
+FLAT_FAT = tuple(
+    steps
+    for power in range(64)
+    for steps in (
+        Steps(2 * (1 << power) + 2, max(0, power - 1) << power, 1, power),
+        Steps(2 * (2 << power), power << power, 1, power),
+    )
+)
+"""`floor(log2(nP - 1)) + (nP - 1) / 2**floor(log2 nP)`, an interval of nP after the other from 1 on; below two partials
+the first logarithm counts as no step."""
+
+FLAT_FAT_FLOOR = tuple(
+    steps
+    for power in range(64)
+    for steps in (
+        Steps(3 if power == 0 else 2 * (1 << power) + 2, max(0, power - 1) << power, 1, power),
+        Steps(2 * (2 << power), ((power + 1) << (power + 1)) - 1, 0, power + 1),
+    )
+)
+"""The least from there on. The steps fall only where the partials reach a power of two: it is here or at the next."""
+
+
 def _flat_fat(load: Load, edge_rate: Fraction) -> Fraction:
-    return sum((count * _flat_fat_steps(seconds * edge_rate) for seconds, count in load.ranges), Fraction(0))
+    return _added_up(FLAT_FAT, load, edge_rate)
 
 
 def _flat_fat_floor(load: Load, edge_rate: Fraction) -> Fraction:
-    """The steps fall only where the partials reach a power of two: the lowest ahead is here or at the next one."""
-    total = Fraction(0)
-    for seconds, count in load.ranges:
-        partials = seconds * edge_rate
-        power = Fraction(1 << max(0, -(-partials.numerator // partials.denominator) - 1).bit_length())
-        total += count * min(_flat_fat_steps(partials), _flat_fat_steps(power))
-    return total
+    return _added_up(FLAT_FAT_FLOOR, load, edge_rate)
 
 
-def _flat_fat_steps(partials: Fraction) -> Fraction:
-    """`floor(log2(nP - 1)) + (nP - 1) / 2**floor(log2 nP)`; below two partials the logarithm counts as no step."""
-    whole = max(0, int(partials - 1).bit_length() - 1)
-    return whole + (partials - 1) / (1 << int(partials).bit_length() - 1)
+def _added_up(intervals: Sequence[Steps], load: Load, edge_rate: Fraction) -> Fraction:
+    """The steps of all windows: those of one interval at once, by their number and the sum of their ranges."""
+    assert load.ranges is not None, "this technique looks at every range"
+    lengths, numbers, totals = load.ranges.sums
+    partials, unit = edge_rate.numerator, edge_rate.denominator * SECOND  # in so many microseconds
+    found = begin = power = 0
+    for steps in intervals:
+        end = bisect_left(lengths, -(-steps.until * unit // (2 * partials)), begin)
+        if end > begin:
+            windows, total = numbers[end] - numbers[begin], totals[end] - totals[begin]
+            found <<= steps.power - power
+            found += windows * steps.constant * unit + steps.slope * (total * partials - windows * unit)
+            begin, power = end, steps.power
+        if begin == len(lengths):
+            break
+    return Fraction(found, unit << power)
 
 
 def _flat_fit(load: Load, edge_rate: Fraction) -> Fraction:
@@ -106,11 +183,11 @@ def _daba(load: Load, edge_rate: Fraction) -> Fraction:
 
 def _slick_deque_inv(load: Load, edge_rate: Fraction) -> Fraction:
     """A running aggregate for each different number of partials, and numbers differ where ranges do."""
-    return Fraction(2 * len(load.ranges))
+    return Fraction(2 * len(_ranges(load)))
 
 
 def _slick_deque_non_inv(load: Load, edge_rate: Fraction) -> Fraction:
-    longest = load.ranges[-1][0] * edge_rate
+    longest = load.longest * edge_rate / SECOND
     return 2 - 2 / longest + load.windows + DEQUE_LENGTH[min(int(longest), len(DEQUE_LENGTH) - 1)]
 
 
@@ -124,7 +201,7 @@ def _blocks(load: Load, edge_rate: Fraction) -> Fraction:
 
     An answer costs three operations whatever the slices; they are the same in every plan and left out.
     """
-    return 2 + KEPT * load.ranges[-1][0]
+    return 2 + KEPT * load.longest / SECOND
 
 
 DEQUE_LENGTH = tuple(sum((Fraction(1, factorial(i)) for i in range(1, n + 1)), Fraction(0)) for n in range(21))
@@ -140,27 +217,57 @@ def _longer(floor: float, load: Load, other_floor: float, other_load: Load) -> f
 
 
 def _different_ranges(floor: float, load: Load, other_floor: float, other_load: Load) -> float:
-    return 2.0 * len(dict(load.ranges).keys() | dict(other_load.ranges).keys())
+    common = len(_ranges(load) & _ranges(other_load))
+    return floor + other_floor - 2.0 * common
 
 
 def _longer_and_windows_of_the_other(floor: float, load: Load, other_floor: float, other_load: Load) -> float:
     return max(floor + other_load.windows, other_floor + load.windows)
 
 
+def _ranges(load: Load) -> KeysView[int]:
+    assert load.ranges is not None, "this technique looks at every range"
+    return load.ranges.windows.keys()
+
+
+def _nothing(loads: Sequence[Load]) -> list[float]:
+    return [0.0] * len(loads)
+
+
+def _windows(loads: Sequence[Load]) -> list[float]:
+    return [float(load.windows) for load in loads]
+
+
+def _ranges_of_one(loads: Sequence[Load]) -> list[float]:
+    """Two for each range that no other load has."""
+    having = Counter(length for load in loads for length in _ranges(load))
+    return [2.0 * sum(having[length] == 1 for length in _ranges(load)) for load in loads]
+
+
+_additive = partial(Technique, joint_floor=_sum, alone=_nothing, additive=True)
+
 TECHNIQUES: Mapping[str, Technique] = {
     t.name: t
     for t in (
-        Technique("blocks", _blocks, _blocks, _longer, together=True),
+        Technique("blocks", _blocks, _blocks, _longer, _nothing, together=True),
         # Costs what `blocks` does: it serves everything, and another is chosen only where that is faster.
-        Technique("auto", _blocks, _blocks, _longer, together=True),
-        Technique("panes", _panes, _panes, _sum, additive=True, together=True, ranged=False),
-        Technique("panes_inv", _panes_inv, _panes_inv, _sum, additive=True, together=True, ranged=False),
-        Technique("flat_fat", _flat_fat, _flat_fat_floor, _sum, additive=True),
-        Technique("b_int", _flat_fat, _flat_fat_floor, _sum, additive=True),
-        Technique("two_stacks", _two_stacks, _two_stacks, _sum, additive=True, together=True, ranged=False),
-        Technique("daba", _daba, _daba, _sum, additive=True, together=True, ranged=False),
-        Technique("flat_fit", _flat_fit, _flat_fit, _sum, additive=True, together=True, ranged=False),
-        Technique("slick_deque_inv", _slick_deque_inv, _slick_deque_inv, _different_ranges),
-        Technique("slick_deque_non_inv", _slick_deque_non_inv, _slick_deque_non_inv, _longer_and_windows_of_the_other),
+        Technique("auto", _blocks, _blocks, _longer, _nothing, together=True),
+        _additive("panes", _panes, _panes, together=True),
+        _additive("panes_inv", _panes_inv, _panes_inv, together=True),
+        _additive("flat_fat", _flat_fat, _flat_fat_floor, ranged=True),
+        _additive("b_int", _flat_fat, _flat_fat_floor, ranged=True),
+        _additive("two_stacks", _two_stacks, _two_stacks, together=True),
+        _additive("daba", _daba, _daba, together=True),
+        _additive("flat_fit", _flat_fit, _flat_fit, together=True),
+        Technique(
+            "slick_deque_inv", _slick_deque_inv, _slick_deque_inv, _different_ranges, _ranges_of_one, ranged=True
+        ),
+        Technique(
+            "slick_deque_non_inv",
+            _slick_deque_non_inv,
+            _slick_deque_non_inv,
+            _longer_and_windows_of_the_other,
+            _windows,
+        ),
     )
 }

@@ -27,7 +27,7 @@ from weft.optimizer.bounds import SLACK, Members, Table, bundles
 from weft.optimizer.cost import Cost
 from weft.optimizer.edge_counting import Board
 from weft.optimizer.listing import Listed, Reading
-from weft.optimizer.parts import Merge, Part, equal_edges, joint_load, union
+from weft.optimizer.parts import Merge, Part, equal_edges, union
 
 LISTED = 256
 """The best pairs of a row that are listed together."""
@@ -58,7 +58,7 @@ class Weaving:
         # Heap by negative bound: two bundles, and the bound of the pairs of members that were looked at already.
         self._cells: list[tuple[float, int, int, float]] = []
         self._members: dict[int, Members] = {}
-        self._table = Table(bundles(self.parts.values(), cost.technique.additive))
+        self._table = Table(bundles(self.parts.values(), cost.technique.additive), cost.technique)
         self._slot = {b.members[0].position: i for i, b in enumerate(self._table.bundles) if len(b.members) == 1}
         self._reading = Reading.of(self._board, self._table.bundles) if self._board is not None else None
         self._tops: list[tuple[float, int, int]] = []  # heap by negative bound: the best of a row, when it was made
@@ -109,7 +109,7 @@ class Weaving:
 
     def _list_row(self, row: int) -> None:
         """List the best of a row that are still to be looked at."""
-        bounds = self._table.bounds(row, self._near_saving, self._cost.technique.additive)
+        bounds = self._table.bounds(row, self._near_saving)
         best, rest = np.flatnonzero(bounds > self._above), -inf
         if len(best) > LISTED:
             best = np.argpartition(bounds, -LISTED)[-LISTED:]
@@ -166,7 +166,7 @@ class Weaving:
                 unknown.append(column)
         common = board.common(table.bundles[row].members[0], [table.bundles[c].members[0] for c in unknown])
         table.know(row, unknown, common)
-        bounds = table.bounds_known(row, np.array(unknown), common, self._near_saving, self._cost.technique.additive)
+        bounds = table.bounds_known(row, np.array(unknown), common, self._near_saving)
         kept += [(bound, column) for bound, column in zip(bounds.tolist(), unknown, strict=True) if bound > self._above]
         self._lists[row] = listed.joined(kept)
 
@@ -236,15 +236,14 @@ class Weaving:
     def _evaluate(self, left: Part, right: Part) -> Merge:
         self.counted += 1
         pieces = left.pieces + right.pieces
-        load = joint_load(left.load, right.load, self._cost.technique)
         if self._board is not None:
             rate = high = self._board.edge_rate(left, right)
-            omega = self._cost.technique.omega(load, rate)
+            omega = self._cost.technique.joint_omega(left.load, right.load, rate)
         else:
             pieces = (union(pieces),)
-            rate, high, omega = self._cost.rates(pieces[0], load)
+            rate, high, omega = self._cost.rates(pieces[0], left.load | right.load)
         before = left.rate * left.omega + right.rate * right.omega
-        return Merge(self._saving + before - high * omega, left, right, pieces, (rate, high), load)
+        return Merge(self._saving + before - high * omega, left, right, pieces, (rate, high))
 
 
 def weave(queries: Sequence[tuple[int, ACQ]], saving: Fraction, cost: Cost) -> list[Part]:

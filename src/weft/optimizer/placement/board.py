@@ -10,7 +10,7 @@ from random import Random
 from weft.model import WeftError
 from weft.optimizer.cost import Cost
 from weft.optimizer.edge_counting import edge_rate_between
-from weft.optimizer.parts import Part, joint_load, union
+from weft.optimizer.parts import Part, union
 from weft.plan.values import Tree
 
 
@@ -43,8 +43,8 @@ class Prices:
         """Two trees as one."""
         edges = union(left.pieces + right.pieces)
         rates = edge_rate_between(edges)  # enclosed where counting would not end
-        load = joint_load(left.load, right.load, self.cost.technique)
-        return Part.priced(tuple(sorted(left.queries + right.queries)), (edges,), rates, load, self.cost)
+        queries = tuple(sorted(left.queries + right.queries))
+        return Part.priced(queries, (edges,), rates, left.load | right.load, self.cost)
 
 
 class Board:

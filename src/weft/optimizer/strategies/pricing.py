@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import lcm
 
 from weft.model import ACQ, Edges
-from weft.optimizer.cost import Cost
+from weft.optimizer.cost import Cost, load_of
 from weft.optimizer.edge_counting import edge_rate_between
 from weft.optimizer.strategies.building import Positioned
 from weft.optimizer.techniques import Load
@@ -110,9 +110,8 @@ class Pricing:
         self._known[tree] = found
 
     def _atom(self, atom: Sequence[Positioned]) -> Sum:
-        edges, load = Edges.of(q.window for _, q in atom), Load.of(q.window for _, q in atom)
-        if not self._cost.technique.ranged:
-            load = Load(load.overlap, (), load.windows)
+        windows = [q.window for _, q in atom]
+        edges, load = Edges.of(windows), load_of(windows, self._cost.technique)
         if self._period > LONGEST_MARKS:
             return self._priced(0, edges, load)
         marks = 0
