@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +28,9 @@ class MissingJava(WeftError):
 class NotOverConnect(WeftError):
     """A session of Spark Connect."""
 
+
+LONGEST_SOCKET_FOLDER = 60
+"""Characters. Linux takes 107 for the whole path of a socket, and Spark's names for them have 42."""
 
 QUIET = Path(__file__).parent / "log4j2.properties"
 
@@ -60,10 +66,30 @@ def local_session(settings: Mapping[str, str] | None = None) -> SparkSession:
         .config("spark.driver.memory", "4g")
         .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={QUIET.as_uri()}")
     )
-    for key, value in (settings or {}).items():
+    wanted = dict(settings or {})
+    if wanted.get("spark.master", master).startswith("local") and SparkSession.getActiveSession() is None:
+        wanted = {**_worker_sockets(), **wanted}
+    for key, value in wanted.items():
         builder = builder.config(key, value)
     with resolving(settings or {}), _deaf_to_sigterm():
         return builder.getOrCreate()
+
+
+@cache
+def _worker_sockets() -> dict[str, str]:
+    """Spark talks to Python workers through sockets in a folder that nobody else may enter.
+
+    Through TCP, which is its default, a task often waits 40 ms for rows that are there: the last piece is held back
+    until the one before is acknowledged, and Linux delays that.
+    """
+    if sys.platform != "linux":
+        return {}
+    folder = tempfile.mkdtemp(prefix="weft-sockets-")
+    if len(folder) > LONGEST_SOCKET_FOLDER:
+        os.rmdir(folder)
+        return {}
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return {"spark.python.unix.domain.socket.enabled": "true", "spark.python.unix.domain.socket.dir": folder}
 
 
 _launching = threading.Event()
