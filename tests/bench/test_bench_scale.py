@@ -23,7 +23,7 @@ from weft.bench.scale import (
     spark_home,
     summarise,
 )
-from weft.bench.scale_rows import BEGUN, draw_keys, write_rows
+from weft.bench.scale_rows import BEGUN, SMALL, draw_keys, write_rows
 from weft.optimizer.weights import Weights, save_weights, weights_file
 
 
@@ -57,6 +57,7 @@ def test_the_summary_has_the_ratio_the_skew_and_whether_jobs_are_constant() -> N
     paper = compare_with_paper(points, ScaleSettings())
     assert found.keys() | paper.keys() | {"machine_ratio", "zipf_hashed_over_mean", "load"} == SUMMARY.keys()
     assert not summarise([*points, point("trees", 1, 1.0, jobs=3)])["jobs_constant"]
+    assert summarise([p for p in points if p["point"] != "parquet"])["parquet_ratio"] is None
 
 
 def test_the_formula_of_the_sizing_page_is_beside_what_was_measured(
@@ -93,9 +94,9 @@ def test_a_batch_is_a_file_that_executors_can_divide(tmp_path: Path) -> None:
 
 
 def test_small_batches_come_first_and_time_goes_on_after_them(tmp_path: Path) -> None:
-    folder = write_rows(tmp_path / "rows", 1, 400, 2, keys=10, rate=100, small=3)
+    folder = write_rows(tmp_path / "rows", 1, 10 * SMALL, 2, keys=10, rate=100, small=3)
     times = [pq.read_table(path).column("ts").to_pylist() for path in sorted(folder.iterdir())]
-    assert [len(some) for some in times] == [10, 10, 10, 400, 400]
+    assert [len(some) for some in times] == [10, 10, 10, 10 * SMALL, 10 * SMALL]
     together = [time for some in times for time in some]
     assert {(after - before).total_seconds() for before, after in pairwise(together)} == {0.01}
 

@@ -84,10 +84,10 @@ class NoCluster(WeftError):
 
 @dataclass(frozen=True, slots=True)
 class ScaleSettings:
-    rows: int = option(2_000_000, "JSON rows of a batch where throughput is measured.", quick=200_000)
-    parquet: int = option(10_000_000, "Rows of a batch in parquet files.", quick=1_000_000)
-    warm: int = option(30, "Small batches at the begin of each point that do not count.", quick=2)
-    batches: int = option(5, "Batches of each point that are counted.", quick=2)
+    rows: int = option(3_000_000, "JSON rows of a batch where throughput is measured.", quick=200_000)
+    parquet: int = option(10_000_000, "Rows of a batch in parquet files; 0: not measured.", quick=0, parse=whole)
+    warm: int = option(30, "Small batches at the begin of each point that do not count.", quick=1)
+    batches: int = option(5, "Batches of each point that are counted.", quick=1)
     repeat: int = option(2, "Turns of one and two executors; the faster counts.", quick=1)
     seconds: int = option(60, "Seconds of event time in a batch where keys are skewed, half of it elsewhere.", quick=10)
     keys: int = option(1_000, "Different keys where they are skewed.")
@@ -112,17 +112,19 @@ def run(settings: ScaleSettings, say: Say) -> Report:
 def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
     environment = spark_home(folder)
     many, few, overall = _queries(settings.queries), _queries(1), _queries(HOT, keys="")
-    say(f"making {(settings.rows + settings.parquet) * (settings.warm // SMALL + settings.batches):,} rows")
-    texts, evenly = (
-        _write(folder / kind, settings, rows, keys=KEYS, rate=rows // BATCH_SECONDS, kind=kind, small=settings.warm)
-        for kind, rows in (("json", settings.rows), ("parquet", settings.parquet))
-    )
+    say(f"making {(settings.rows + settings.parquet) * (settings.warm + SMALL * settings.batches) // SMALL:,} rows")
+    sizes, small = {"json": settings.rows, "parquet": settings.parquet}, settings.warm
+    evenly = {
+        kind: _write(folder / kind, settings, rows, keys=KEYS, rate=rows // BATCH_SECONDS, kind=kind, small=small)
+        for kind, rows in sizes.items()
+        if rows
+    }
     skewed = _write(folder / "skewed", settings, settings.seconds * RATE, keys=settings.keys, rate=RATE, skew=SKEW)
     steady = _write(folder / "steady", settings, settings.seconds * RATE // 2, keys=KEYS, rate=RATE)
     warmed = {"queries": many, "strategy": "tri_weave", "buckets": 2, "warm": settings.warm}
     points: dict[str, dict[str, Any]] = {
-        "throughput": warmed | {"rows": str(texts), "format": "json"},
-        "parquet": warmed | {"rows": str(evenly)},
+        "throughput": warmed | {"rows": str(evenly["json"]), "format": "json"},
+        "parquet": warmed | {"rows": str(evenly.get("parquet"))},
         "skewed": {"rows": str(skewed), "queries": many, "strategy": "tri_weave", "buckets": BUCKETS},
         "shuffled": {"rows": str(steady), "queries": few, "strategy": "tri_weave", "buckets": 2},
         "hot tree": {"rows": str(steady), "queries": overall, "strategy": "tri_weave", "buckets": 2},
@@ -130,7 +132,9 @@ def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
     }
     found: list[Row] = []
     for turn in range(settings.repeat):
-        names = [(2, "throughput"), (1, "throughput")] if turn else EVERY
+        names = [p for p in EVERY if p[1] != "parquet" or settings.parquet]
+        if turn:
+            names = [(2, "throughput"), (1, "throughput")]
         say(f"turn {turn + 1}: {', '.join(f'{name} on {executors}' for executors, name in names)}")
         usual = {"format": "parquet", "warm": BEGUN}
         taken = [
@@ -219,15 +223,15 @@ def add_up(row: Row) -> Row:
 
 def summarise(rows: Sequence[Row]) -> dict[str, Any]:
     """What the points say by themselves."""
-    one, two = (_fastest(rows, "throughput", executors) for executors in (1, 2))
-    parquet = [_fastest(rows, "parquet", executors)["rows_per_second"] for executors in (1, 2)]
+    one, two = (_fastest(rows, "throughput", executors) or {} for executors in (1, 2))
+    parquet = [row and row["rows_per_second"] for row in (_fastest(rows, "parquet", n) for n in (1, 2))]
     skewed, shuffled, hot = (_point(rows, name) for name in ("skewed", "shuffled", "hot tree"))
     took = [one["seconds_a_batch"], two["seconds_a_batch"]]
     return {
         "throughput_ratio": two["rows_per_second"] / one["rows_per_second"],
         "rows_per_second_1": one["rows_per_second"],
         "rows_per_second_2": two["rows_per_second"],
-        "parquet_ratio": parquet[1] / parquet[0],
+        "parquet_ratio": parquet[1] / parquet[0] if parquet[0] and parquet[1] else None,
         # seconds = fixed + divided / executors, for one and for two
         "driver_share_1": max(0.0, 2 * took[1] - took[0]) / took[0],
         "zipf_slowest_over_mean": skewed["slowest_over_mean"],
@@ -242,21 +246,23 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def compare_with_paper(rows: Sequence[Row], settings: ScaleSettings) -> dict[str, float | None]:
-    """Seconds of a batch by the formula of docs/sizing.md, over those that it took; None: nobody has calibrated.
+    """Seconds of a batch by the formula of docs/sizing.md, over those that it took; None: nobody has calibrated, or
+    it was not measured.
 
     Weights hold with all cores at work, and an executor has one.
     """
-    weights = load_weights()
-    if weights is None:
-        return {f"estimated_over_measured_{executors}": None for executors in (1, 2)}
+    weights, measured = load_weights(), {n: _fastest(rows, "parquet", n) for n in (1, 2)}
+    if weights is None or None in measured.values():
+        return {f"estimated_over_measured_{executors}": None for executors in measured}
     plan = optimize(read_queries(_queries(settings.queries), "ts"), settings.parquet // BATCH_SECONDS, "tri_weave")
     took = estimate(plan, weights, Stream(groups=KEYS, batch_seconds=BATCH_SECONDS))
     cores = len(os.sched_getaffinity(0))
     return {
         f"estimated_over_measured_{executors}": BATCH_SECONDS
         * (took.batches + (took.seconds - took.batches) * cores / executors)
-        / _fastest(rows, "parquet", executors)["seconds_a_batch"]
-        for executors in (1, 2)
+        / row["seconds_a_batch"]
+        for executors, row in measured.items()
+        if row is not None
     }
 
 
@@ -264,9 +270,10 @@ def _point(rows: Sequence[Row], name: str) -> Row:
     return next(row for row in rows if row["point"] == name)
 
 
-def _fastest(rows: Sequence[Row], point: str, executors: int) -> Row:
+def _fastest(rows: Sequence[Row], point: str, executors: int) -> Row | None:
+    """None: not measured."""
     mine = [r for r in rows if (r["point"], r["executors"]) == (point, executors)]
-    return min(mine, key=lambda row: float(row["seconds_a_batch"]))
+    return min(mine, key=lambda row: float(row["seconds_a_batch"]), default=None)
 
 
 SCALE = Benchmark(

@@ -7,8 +7,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-SMALL = 40
-"""Where throughput is measured, how many batches that do not count have together as many rows as one that does."""
+SMALL = 16
+"""Where throughput is measured, how many batches that do not count have together as many rows as one that does: enough
+that the loops over rows are compiled, which takes a JVM some million turns."""
 
 BEGUN = 2
 """Batches that do not count at the other points, which are on clusters that have run before."""
@@ -26,9 +27,13 @@ def write_rows(
     kind: str = "parquet",
     small: int | None = None,
 ) -> Path:
-    """A file a batch, in row groups or lines that two executors divide; `small` ones first, or some like the others."""
+    """A file a batch, in row groups or lines that two executors divide; `small` ones first, or some like the others.
+
+    Rows are like those that `weft calibrate` reads, so that its weights can be held against what they take here.
+    """
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     from weft.bench.data import BEGIN
@@ -42,7 +47,7 @@ def write_rows(
         table = pa.table(
             {
                 "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
-                "k": pa.array(draw_keys(random, size, keys, skew)),
+                "k": pc.binary_join_element_wise("k", pa.array(draw_keys(random, size, keys, skew)).cast("string"), ""),
                 "v": pa.array(random.random(size)),
             }
         )
@@ -59,15 +64,14 @@ def lines_of(table: Any) -> bytes:
     """A JSON object a row.
 
     >>> import pyarrow as pa
-    >>> lines_of(pa.table({"ts": pa.array([1_500_000], pa.timestamp("us", "UTC")), "k": [7], "v": [0.5]}))
-    b'{"ts":"1970-01-01T00:00:01.500000Z","k":7,"v":0.5}\\n'
+    >>> lines_of(pa.table({"ts": pa.array([1_500_000], pa.timestamp("us", "UTC")), "k": ["k7"], "v": [0.5]}))
+    b'{"ts":"1970-01-01T00:00:01.500000Z","k":"k7","v":0.5}\\n'
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     times = pc.strftime(table["ts"], "%Y-%m-%dT%H:%M:%SZ")
-    numbers = (table[name].cast(pa.string()) for name in ("k", "v"))
-    pieces = ('{"ts":"', times, '","k":', next(numbers), ',"v":', next(numbers), "}\n", "")
+    pieces = ('{"ts":"', times, '","k":"', table["k"], '","v":', table["v"].cast(pa.string()), "}\n", "")
     joined = pc.binary_join_element_wise(*pieces).combine_chunks()
     return b"".join(memoryview(chunk.buffers()[2]) for chunk in getattr(joined, "chunks", [joined]))
 
