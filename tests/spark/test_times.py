@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,12 @@ import pytest
 from streams import BEGIN, Stream, expected, settle
 
 from compare import assert_same_rows
+from weft.engine import FOREVER
 from weft.spark.ask import CannotAsk
+from weft.spark.checkpoint import Checkpoint, Record
+from weft.spark.driving import Driver
 from weft.spark.late import BadLateSink, make_late_sink
+from weft.spark.pipeline import Pipeline
 from weft.spark.times import BadTimes, Times
 
 BY_KEY = "SELECT k, window.start AS start, count(*) AS n, sum(v) AS total FROM stream \
@@ -134,6 +139,67 @@ def test_a_stream_that_pauses_is_answered_and_then_goes_on(stream: Stream) -> No
     stream.write(1, seconds=(900, 903))
     with pytest.raises(Exception, match="was drained"):
         stream.start(f"CREATE VIEW short AS {SHORT}", **settings).wait()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_drain_waits_for_the_batch_that_the_clock_has_begun(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_idle, newest = Pipeline.run_idle, Checkpoint.newest
+    begun, looked, numbers = threading.Event(), threading.Event(), []
+
+    def lasting(self: Pipeline, spark: Any, before: Record, watermark: int) -> Any:
+        numbers.append(before.batch + 1)
+        if watermark != FOREVER:
+            begun.set()
+            looked.wait(3)  # a drain that does not wait for this batch looks at the records meanwhile
+        return run_idle(self, spark, before, watermark)
+
+    def look(self: Checkpoint) -> Any:
+        found = newest(self)
+        if begun.is_set():
+            looked.set()
+        return found
+
+    monkeypatch.setattr(Pipeline, "run_idle", lasting)
+    monkeypatch.setattr(Checkpoint, "newest", look)
+    stream.write(1, seconds=(0, 3))
+    run = stream.start(f"CREATE VIEW short AS {SHORT}", watermark=1, idle_timeout="1 second")
+    settle(run)
+    assert begun.wait(60)
+    run.drain()
+    assert numbers == list(range(1, len(numbers) + 1)), "each batch has a number of its own"
+    assert len(numbers) >= 2
+    assert_same_rows(stream.answers("short"), expected(stream, SHORT), key=(0,), text="short")
+
+
+@pytest.mark.spark
+def test_no_batch_begins_while_a_run_stops_and_none_runs_when_it_has(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopping, begun, told = threading.Event(), threading.Event(), threading.Event()
+
+    def begin(self: Driver, quiet: float) -> None:
+        if stopping.is_set():
+            begun.set()
+            told.wait(30)
+
+    monkeypatch.setattr(Driver, "_answer_idle", begin)
+    stream.write(1, seconds=(0, 3))
+    run = stream.start(f"CREATE VIEW short AS {SHORT}", watermark=1, idle_timeout="100 milliseconds")
+    settle(run)
+    stop = run.query.stop
+
+    def slowly() -> None:
+        stopping.set()
+        begun.wait(2)  # twenty times the time after which the clock would begin one
+        stop()
+
+    monkeypatch.setattr(run.query, "stop", slowly)
+    run.stop()
+    still = begun.is_set()
+    told.set()
+    assert stopping.is_set()
+    assert not still
 
 
 @pytest.mark.spark

@@ -43,6 +43,8 @@ class Driver:
         self._placed = start.placed
         self._observer = Observer(Stream())
         self._busy = threading.Lock()  # held while a batch runs
+        self._ending = threading.Event()  # once set, the clock begins no batch
+        self._idle: threading.Thread | None = None
         self._failure: Exception | None = None
         self.pipeline = start.pipeline
         self.done = Done(start.record, start.pipeline.binding)
@@ -59,7 +61,8 @@ class Driver:
         self._rows_came = time.monotonic()
         idle = job.weaver.times.idle_timeout
         if idle is not None:
-            threading.Thread(target=self._go_on_when_idle, args=(idle / 1e6,), daemon=True).start()
+            self._idle = threading.Thread(target=self._go_on_when_idle, args=(idle / 1e6,), daemon=True)
+            self._idle.start()
 
     @property
     def active(self) -> bool:
@@ -77,10 +80,7 @@ class Driver:
 
     def stop(self) -> None:
         """After the batch that runs."""
-        # Held no longer than that: Spark's stop waits for a batch that has just begun, and that one for the lock.
-        with self._busy:
-            pass
-        self.query.stop()
+        self._end_batches()
         self._live.replays.stop()
         self._live.wait_for_plan()
 
@@ -88,7 +88,7 @@ class Driver:
         """One batch more, which answers every window that is open."""
         if self.query.isActive:
             self.query.processAllAvailable()
-            self.query.stop()
+        self._end_batches()
         self._live.replays.wait()
         self._live.wait_for_plan()
         error = self._failure or self.query.exception()
@@ -98,9 +98,20 @@ class Driver:
         if record is not None and not record.drained:
             # Whoever joined with the last batch has answered by now what was open to it then.
             try:
-                self._finish(*self._run_idle(record, FOREVER))
+                with self._busy:
+                    self._finish(*self._run_idle(record, FOREVER))
             except PySparkException as failed:
                 raise RunFailed(failure(failed)) from failed
+
+    def _end_batches(self) -> None:
+        """Wait for the one that runs; neither the clock nor Spark begins another."""
+        self._ending.set()
+        if self._idle is not None:
+            self._idle.join()
+        # Held no longer than that: Spark's stop waits for a batch that has just begun, and that one for the lock.
+        with self._busy:
+            pass
+        self.query.stop()
 
     def _batch(self, rows: DataFrame, number: int) -> None:
         with self._busy:
@@ -189,16 +200,17 @@ class Driver:
     def _go_on_when_idle(self, timeout: float) -> None:
         """In a thread of its own: while no row comes the watermark follows the clock, as long as windows are open."""
         looked = time.monotonic()
-        while self.active:
+        while self.active and not self._ending.is_set():
             now = time.monotonic()
             if now - max(looked, self._rows_came) < timeout:
-                time.sleep(min(timeout / 4, 0.5))
+                self._ending.wait(min(timeout / 4, 0.5))
                 continue
             looked = now
             try:
                 with self._busy:
-                    if self.active and time.monotonic() - self._rows_came >= timeout:
-                        self._answer_idle(time.monotonic() - self._rows_came)
+                    quiet = time.monotonic() - self._rows_came
+                    if self.active and not self._ending.is_set() and quiet >= timeout:
+                        self._answer_idle(quiet)
             except Exception as error:
                 self._failure = error  # whoever waits is told
                 self.query.stop()
