@@ -325,9 +325,9 @@ class Slow(Loom):
         return super().anew(workload, curve, rate)
 
 
-def drifted(folder: Path) -> tuple[Slow, Live]:
+def drifted(folder: Path, kind: type[Loom] = Slow) -> tuple[Loom, Live]:
     """A plan of four queries that share nothing, though sharing were far cheaper."""
-    weaver = Slow(None, "ts", "weave_share", "panes", 1e8, tolerance=0.1)
+    weaver = kind(None, "ts", "weave_share", "panes", 1e8, tolerance=0.1)
     live = begin(weaver, windows_of((6, 3), (6, 3), (6, 3), (6, 3)), folder)
     live.take_up(0, None)
     apart = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)
@@ -360,6 +360,40 @@ def test_a_plan_that_another_change_overtook_is_thrown_away_and_made_once_more(t
     assert [q.name for q in live.binding.layout.queries] == ["q0", "q1"]
     reasons = [c["reason"].partition(":")[0] for c in live.changes()]
     assert reasons == ["woven", "dropped q2", "dropped q3", "planned anew"]
+
+
+class Failing(Loom):
+    """Mends plans, and fails to make one anew."""
+
+    def anew(self, *arguments: object) -> tuple[Plan, Curve]:
+        raise ValueError("not today")
+
+
+FAILED = "planning beside the job failed, the plan stays: ValueError: not today"
+
+
+def test_a_planner_that_fails_beside_the_job_leaves_it_as_it_was_and_says_why(tmp_path: Path) -> None:
+    live = begin(Failing(None, "ts", "weave_share", "panes", 1e3, tolerance=0.1), windows_of((10, 5), (9, 3)), tmp_path)
+    live.take_up(0, None)
+    plan, learned = live.plan, live._replanning._learned
+    for _ in range(2):
+        live.observe(Seen(Fraction(1e8), Stream(groups=1_000.0)))
+        live.wait_for_plan()
+        assert (live.plan, live._replanning._learned) == (plan, learned)
+    live.add([acq("more", Window(6, 3))], "now")
+    live.take_up(1, Record(0, 5, 5))
+    assert [c["reason"] for c in live.changes()] == ["woven", FAILED, "added more"], "told once"
+    assert [q.name for q in live.binding.layout.queries] == ["q0", "q1", "more"]
+
+
+def test_a_drifted_plan_stays_where_planning_fails_and_queries_come_and_go_on(tmp_path: Path) -> None:
+    _, live = drifted(tmp_path, Failing)
+    live.drop(["q3"])
+    live.drop(["q2"])
+    live.wait_for_plan()
+    live.take_up(1, Record(0, 5, 5))
+    assert [tree.queries for tree in live.plan.trees] == [("q0",), ("q1",)]
+    assert sorted(c["reason"] for c in live.changes()) == ["dropped q2", "dropped q3", FAILED, "woven"]
 
 
 def test_without_a_tolerance_no_plan_is_made_anew(tmp_path: Path) -> None:

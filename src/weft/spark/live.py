@@ -181,9 +181,11 @@ class Live:
         """In a thread of its own. What was overtaken by another change is thrown away, and redone where still due."""
         with self._lock:
             now = self._basis()
-            self._replanning.end(found, found.basis.holds(now))
+            self._tell(self._replanning.end(found, found.basis.holds(now)))
             if not found.basis.holds(now):
                 self._replanning.plan_where_due(now)
+            elif found.failed is not None:
+                return
             elif found.plan is not None and found.binding is not None:
                 cost = float(found.basis.plan.cost)
                 self._pending = self._pending.adopt(found.plan, found.binding, found.reason, cost)

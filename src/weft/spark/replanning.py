@@ -58,6 +58,8 @@ class Found:
     plan: Plan | None = None
     """None: the plan of the basis stays, at the price that it has there."""
     binding: Binding | None = None
+    failed: str | None = None
+    """Why nothing was found: the job's own plan stays, at its own price."""
 
 
 class Replanning:
@@ -67,6 +69,7 @@ class Replanning:
         self._weaver = weaver
         self._found = found
         self._learned = Learned(Curve(((len(plan.workload), plan.cost),)))
+        self._failed: str | None = None
         self.thread: threading.Thread | None = None
         """None: no plan is being made."""
 
@@ -96,35 +99,44 @@ class Replanning:
         if tolerance is not None and self.thread is None and signed != self._learned.signed:
             self._begin(self._class_anew, basis, replace(self._learned, signed=signed), tolerance)
 
-    def end(self, found: Found, holds: bool) -> None:
-        """What another change overtook leaves no more than its point on the curve."""
+    def end(self, found: Found, holds: bool) -> str | None:
+        """What another change overtook leaves no more than its point on the curve.
+
+        Says why planning failed: once, though it may be tried and fail again after every few batches.
+        """
         self.thread = None
         self._learned = found.learned if holds else replace(self._learned, curve=found.learned.curve)
+        before, self._failed = self._failed, found.failed
+        return None if found.failed == before else found.failed
 
-    def _begin(self, target: Callable[..., None], *arguments: object) -> None:
-        self.thread = threading.Thread(target=target, args=arguments, daemon=True)
+    def _begin(self, look: Callable[..., Found], basis: Basis, learned: Learned, *rest: object) -> None:
+        self.thread = threading.Thread(target=self._look, args=(look, basis, learned, *rest), daemon=True)
         self.thread.start()
 
-    def _plan_anew(self, basis: Basis, learned: Learned, reason: str) -> None:
-        found = Found(basis, learned)
+    def _look(self, look: Callable[..., Found], basis: Basis, learned: Learned, *rest: object) -> None:
+        """In the thread. The job has a plan to go on with, so a failure here does not end it: it is told of."""
         try:
-            seen = Seen(basis.plan.rate, learned.stream)
-            plan, curve = self._weaver.anew(basis.plan.workload, learned.curve, seen)
-            found = Found(basis, replace(learned, curve=curve))
-            # What is there may be the better plan; then only the curve learns from the other.
-            if self._weaver.price(plan, seen.stream) < self._weaver.price(basis.plan, seen.stream):
-                found = replace(found, reason=reason, plan=plan, binding=self._weaver.bind(plan, basis.groupings))
-        finally:
-            self._found(found)
+            found = look(basis, learned, *rest)
+        except Exception as error:
+            said = f"planning beside the job failed, the plan stays: {type(error).__name__}: {error}"
+            found = Found(basis, replace(self._learned, signed=learned.signed), failed=said)
+        self._found(found)
 
-    def _class_anew(self, basis: Basis, learned: Learned, tolerance: Fraction) -> None:
+    def _plan_anew(self, basis: Basis, learned: Learned, reason: str) -> Found:
+        seen = Seen(basis.plan.rate, learned.stream)
+        plan, curve = self._weaver.anew(basis.plan.workload, learned.curve, seen)
+        found = Found(basis, replace(learned, curve=curve))
+        # What is there may be the better plan; then only the curve learns from the other.
+        if self._weaver.price(plan, seen.stream) < self._weaver.price(basis.plan, seen.stream):
+            found = replace(found, reason=reason, plan=plan, binding=self._weaver.bind(plan, basis.groupings))
+        return found
+
+    def _class_anew(self, basis: Basis, learned: Learned, tolerance: Fraction) -> Found:
         """Where other classes make rows cheaper by more than the tolerance, the plan is bound with those."""
         found = Found(basis, learned)
-        try:
-            known = partial(self._weaver.phantoms.occurrences, self._weaver.stream)
-            reason = better_classes(basis.classes, known, tolerance)
-            if reason is not None:
-                bound = self._weaver.bind(basis.plan, basis.groupings)
-                found = replace(found, reason=reason, plan=basis.plan, binding=bound)
-        finally:
-            self._found(found)
+        known = partial(self._weaver.phantoms.occurrences, self._weaver.stream)
+        reason = better_classes(basis.classes, known, tolerance)
+        if reason is not None:
+            bound = self._weaver.bind(basis.plan, basis.groupings)
+            found = replace(found, reason=reason, plan=basis.plan, binding=bound)
+        return found
