@@ -602,6 +602,7 @@ def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_p
     with pytest.raises(CannotChange, match="q0 cannot be answered: its past could not be read, OSError: gone"):
         live.take_up(1, Record(0, 5, 5))
     assert live._pending.changes[-1].reason == "q1 left: its past could not be read, OSError: gone"
+    assert live.failed() == {"q1": "its past could not be read, OSError: gone"}
 
 
 def test_a_past_that_a_full_disk_had_no_room_for_stops_the_job_and_a_restart_reads_it_again(tmp_path: Path) -> None:

@@ -131,9 +131,12 @@ class Live:
             there = [name for name in failed if name in self.plan.workload.by_name]
             if not there or len(there) == len(self.plan.workload):
                 return False
-            self._leave(there, "; ".join(f"{name} left: {failed[name]}" for name in there))
-            self._failed.update((name, failed[name]) for name in there)
+            self._expel({name: failed[name] for name in there})
             return True
+
+    def _expel(self, failed: Mapping[str, str]) -> None:
+        self._leave(list(failed), "; ".join(f"{name} left: {said}" for name, said in failed.items()))
+        self._failed.update(failed)
 
     def _leave(self, names: Sequence[str], reason: str) -> None:
         self._mend(Asked(self._texts(names), (), {}), reason)
@@ -258,7 +261,7 @@ class Live:
             if waits and is_full(error):  # no fault of the query: a restart reads its past again
                 self._broken = StoreError(f"the past of {name} could not be kept: {failure(error)}")
             elif waits and len(self.plan.workload) > 1:
-                self._leave([name], f"{name} left: {said}")
+                self._expel({name: said})
             elif waits:  # nobody else is there to go on with
                 self._broken = CannotChange(f"{name} cannot be answered: {said}; mend the source, or drop the query")
 
