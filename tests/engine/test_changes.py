@@ -613,3 +613,24 @@ def test_a_past_that_a_full_disk_had_no_room_for_stops_the_job_and_a_restart_rea
     assert "q1" in live.plan.workload.by_name
     with pytest.raises(StoreError, match=r"the past of q1 .* disk is full.*make room and start again, nothing is lost"):
         live.take_up(1, Record(0, 5, 5))
+
+
+def test_a_query_that_can_neither_get_its_past_nor_leave_stops_the_job_with_both_reasons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
+    live.take_up(0, None)
+    live._waiting.held["q1"] = Held(9, None, "new")
+
+    def full(self: Store, name: str, data: object) -> int:
+        raise StoreError(f"{name} could not be written: the disk is full; make room and start again, nothing is lost")
+
+    monkeypatch.setattr(Store, "write", full)
+    live._replay_failed("q1", live._waiting.held["q1"], OSError("gone"))  # in a thread that nobody waits for
+    monkeypatch.undo()
+    both = r"q1 .*its past could not be read, OSError: gone.* asked/.* the disk is full; make room and start again"
+    with pytest.raises(StoreError, match=both):
+        live.take_up(1, Record(0, 5, 5))
+    assert live.failed() == {}
+    again = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
+    assert [q.name for q in again.plan.workload] == ["q0", "q1"]

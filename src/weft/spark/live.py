@@ -261,7 +261,10 @@ class Live:
             if waits and is_full(error):  # no fault of the query: a restart reads its past again
                 self._broken = StoreError(f"the past of {name} could not be kept: {failure(error)}")
             elif waits and len(self.plan.workload) > 1:
-                self._expel({name: said})
+                try:
+                    self._expel({name: said})
+                except Exception as failed:  # nobody waits for this thread: the next batch is told
+                    self._broken = StoreError(f"{name} could not leave, though {said}: {failure(failed)}")
             elif waits:  # nobody else is there to go on with
                 self._broken = CannotChange(f"{name} cannot be answered: {said}; mend the source, or drop the query")
 
