@@ -11,6 +11,8 @@ from streams import BEGIN, Stream, expected, settle
 
 from compare import assert_same_rows
 from weft.spark.changing import CannotChange
+from weft.spark.failing import RunFailed
+from weft.spark.replay import Replays
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -104,3 +106,44 @@ def test_a_query_that_waits_may_be_dropped_and_another_of_its_name_gets_a_past_o
     assert_answers(stream, {"first": None})
     assert_same_rows(stream.answers("whole"), expected(stream, other), key=KEYS["whole"], text="whole")
     assert not list((stream.folder / "state" / "replays").iterdir()), "also what was read for the one that was dropped"
+
+
+def test_a_query_that_joins_from_the_source_just_before_a_drain_gives_all_of_it(stream: Stream) -> None:
+    stream.write(3)
+    run = stream.start(FIRST)
+    settle(run)
+    run.add(f"CREATE VIEW whole AS {PAST['whole']}", since="source")
+    run.add(f"CREATE VIEW some AS {PAST['some']}", since="source", begin="2024-03-01 00:00:20")
+    run.drain()
+    assert_answers(stream, {"first": None, "whole": None, "some": BEGIN + 20_000_000})
+    assert not list((stream.folder / "state" / "replays").iterdir())
+    with pytest.raises(CannotChange, match=r"was drained.*would answer nothing; add it before"):
+        run.add(f"CREATE VIEW more AS {PAST['some']}", since="source")
+    again = stream.start(FIRST)
+    with pytest.raises(CannotChange, match="was drained"):
+        again.add(f"CREATE VIEW more AS {PAST['some']}", since="source")
+    again.stop()
+
+
+def test_a_past_that_a_stop_has_cut_short_is_read_by_a_drain(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Replays._read_again
+    monkeypatch.setattr(Replays, "_read_again", lambda self, here, held, reading, binding: reading.stopping.wait(60))
+    stream.write(3)
+    run = stream.start(FIRST)
+    settle(run)
+    run.add(f"CREATE VIEW whole AS {PAST['whole']}", since="source")
+    stream.write(1)
+    settle(run)
+    run.stop()
+    assert run.metrics()["waiting"] == ["whole"]
+
+    def stopped(self: Any, here: Any, held: Any, reading: Any, binding: Any) -> None:
+        reading.stopping.set()
+
+    monkeypatch.setattr(Replays, "_read_again", stopped)
+    with pytest.raises(RunFailed, match="whole did not get the rows of the past.*drain again"):
+        run.drain()
+    run._live.replays.stop()
+    monkeypatch.setattr(Replays, "_read_again", read)
+    run.drain()
+    assert_answers(stream, {"first": None, "whole": None})

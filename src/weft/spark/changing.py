@@ -19,6 +19,14 @@ class CannotChange(WeftError):
     """A change that would leave the job without a query, or two of one name, or one name with other answers."""
 
 
+def refuse_after_the_end(ended: bool) -> None:
+    if ended:
+        raise CannotChange(
+            "this job was drained: its stream has ended, and a query that joins would answer nothing; "
+            "add it before, or start with an empty checkpoint folder"
+        )
+
+
 def refuse_taken(plan: Plan, queries: Iterable[ACQ]) -> None:
     for query in queries:
         if query.name in plan.workload.by_name:

@@ -89,15 +89,15 @@ class Driver:
         if self.query.isActive:
             self.query.processAllAvailable()
         self._end_batches()
-        self._live.replays.wait()
-        self._live.wait_for_plan()
         error = self._failure or self.query.exception()
         if error is not None:
             raise RunFailed(failure(error))
+        self._live.wait_for_plan()
         record = self._checkpoint.newest()
         if record is not None and not record.drained:
-            # Whoever joined with the last batch has answered by now what was open to it then.
             try:
+                self._live.take_up_last(record.batch + 1, record)
+                # Whoever joined with the last batch has answered by now what was open to it then.
                 with self._busy:
                     self._finish(*self._run_idle(record, FOREVER))
             except PySparkException as failed:
@@ -226,8 +226,16 @@ class Driver:
             self._finish(*self._run_idle(before, due))
 
     def _run_idle(self, before: Record, watermark: int) -> tuple[Record, BatchMetrics]:
-        spark = self._job.stream.sparkSession
-        return self._attempt(before.batch + 1, before, lambda pipeline: pipeline.run_idle(spark, before, watermark))
+        def run(pipeline: Pipeline) -> tuple[Record, BatchMetrics]:
+            held = pipeline.binding.layout.held
+            if held and watermark == FOREVER:  # somebody stops the run meanwhile
+                raise RunFailed(
+                    f"{', '.join(sorted(held))} did not get the rows of the past, and no batch comes after this one; "
+                    "drain again, or start again and drain, nothing is lost"
+                )
+            return pipeline.run_idle(self._job.stream.sparkSession, before, watermark)
+
+        return self._attempt(before.batch + 1, before, run)
 
 
 def _begun(writer: DataStreamWriter) -> StreamingQuery:

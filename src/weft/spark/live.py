@@ -19,7 +19,15 @@ from weft.model import ACQ, WeftError
 from weft.plan import Plan
 from weft.spark.asked import Asked, forget_asked, read_asked, write_asked
 from weft.spark.bind import Binding
-from weft.spark.changing import CannotChange, Since, only, refuse_other_columns, refuse_taken, refuse_unknown
+from weft.spark.changing import (
+    CannotChange,
+    Since,
+    only,
+    refuse_after_the_end,
+    refuse_other_columns,
+    refuse_taken,
+    refuse_unknown,
+)
 from weft.spark.checkpoint import Record
 from weft.spark.failing import failure, is_full
 from weft.spark.members import Members, lives_of
@@ -54,6 +62,7 @@ class Live:
         self._opened = opened
         self._lock = threading.Lock()
         self._broken: WeftError | None = None
+        self._ended = False
         self._failed: dict[str, str] = {}
         self._fed = Fed()
         record = newest_plan(store)
@@ -145,6 +154,8 @@ class Live:
         return {name: self.plan.workload.by_name[name].identity for name in names}
 
     def _mend(self, change: Asked, reason: str) -> None:
+        if change.joining:
+            refuse_after_the_end(self._ended)
         groupings, running = self._present.record.groupings, self._pending.binding or self._present.binding
         plan, binding = self._weaver.mend(self.plan, change.joining, list(change.leaving), groupings)
         refuse_other_columns(binding.layout, running.layout, change.how)
@@ -214,19 +225,34 @@ class Live:
         with self._lock:
             if self._broken is not None:
                 raise self._broken
+            self._ended = self._ended or (before is not None and before.drained)
             self._begin_and_end_lives(before)
-            arrived = self._find_arrived(batch)
-            pending, bound = self._pending, self._pending.binding
-            if bound is None:
-                self._present = self._present.going_on(batch)
-                return self.binding
-            pasts = self._waiting.pasts(pending, bound, before, arrived, self._present.following(before))
-            present = self._present.succeeded(batch, before, pending, bound, self._members, pasts)
-            write_plan(self._store, present.record)
-            forget_asked(self._store, self._members.asked)
-            self._present, self._pending = present, pending.taken_up()
-            self._waiting.begin(self.plan.workload.by_name, bound.groupings)
+            with self._waiting.unless_it_fails():
+                self._take_up(batch, before)
+            self._waiting.begin(self.plan.workload.by_name, self.binding.groupings)
             return self.binding
+
+    def _take_up(self, batch: int, before: Record | None) -> None:
+        arrived = self._find_arrived(batch)
+        pending, bound = self._pending, self._pending.binding
+        if bound is None:
+            self._present = self._present.going_on(batch)
+            return
+        pasts = self._waiting.pasts(pending, bound, before, arrived, self._present.following(before))
+        present = self._present.succeeded(batch, before, pending, bound, self._members, pasts)
+        write_plan(self._store, present.record)
+        forget_asked(self._store, self._members.asked)
+        self._present, self._pending = present, pending.taken_up()
+
+    def take_up_last(self, batch: int, before: Record) -> None:
+        """The stream has ended: nobody joins any more, and all who wait get their past before the last batch.
+
+        Those who joined since the batch before have theirs read only from here on.
+        """
+        with self._lock:
+            self._ended = True
+        self.take_up(batch, before)
+        self.replays.wait()
 
     def _begin_and_end_lives(self, before: Record | None) -> None:
         """A life begins with the first batch that knows the time; who has answered its last window leaves the plan."""

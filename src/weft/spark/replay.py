@@ -153,10 +153,11 @@ class Replays:
             reading.join()
 
     def stop(self) -> None:
-        """A restart reads again what was not whole."""
+        """No batch runs any more. What was not whole is read again by a restart, or by a drain."""
         for reading in list(self._readings.values()):
             reading.stopping.set()
         self.wait()
+        self._readings.clear()
 
     def _folder(self, name: str, held: Held) -> Store:
         return self._store.at(f"replays/{held.folder or folder_of(name)}")

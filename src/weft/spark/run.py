@@ -78,7 +78,9 @@ class Run:
         self._forget()
 
     def drain(self) -> None:
-        """The stream has ended: answer the windows that are still open. Nothing can be read afterwards."""
+        """The stream has ended: answer the windows that are still open, after those who read the source again have done
+        so. Nothing can be read afterwards, and no query can join.
+        """
         self._driver.drain()
         self._forget()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from weft.engine import TreeLayout
@@ -38,6 +39,16 @@ class Waiting:
     def __init__(self, replays: Replays, held: Mapping[str, Held]) -> None:
         self.held = dict(held)
         self._replays = replays
+
+    @contextmanager
+    def unless_it_fails(self) -> Iterator[None]:
+        """Who waits changes with a plan that is written down, or not at all: a drain that failed is tried again."""
+        before = dict(self.held)
+        try:
+            yield
+        except BaseException:
+            self.held = before
+            raise
 
     def arrive(self) -> dict[str, Held]:
         """Those whose past is there, and who wait no longer."""
