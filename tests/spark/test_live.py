@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from streams import Stream, expected, latest, settle
+from streams import SCHEMA, Stream, expected, latest, settle
 
 from compare import assert_same_rows
 from weft.spark import weave
 from weft.spark.blame import QueriesFailed
 from weft.spark.changing import CannotChange
 from weft.spark.failing import RunFailed
+from weft.spark.sink import NoopSink, OtherColumns
 from weft.sql import Refused, parse
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -235,6 +237,25 @@ def test_a_job_of_failing_queries_only_fails_and_says_which(stream: Stream) -> N
     rows = stream.spark.read.parquet(str(stream.folder / "rows"))
     with pytest.raises(QueriesFailed, match=r"on_a_row cannot be answered: \[DIVIDE_BY_ZERO"):
         weave(rows, FIRST + POISON).answers()
+
+
+def test_a_start_that_fails_leaves_no_temporary_checkpoint(
+    stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing(NoopSink):
+        def open(self, layout: Any) -> None:
+            assert list(temporary.iterdir()), "or this tests nothing"
+            raise OtherColumns("not here")
+
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    rows = stream.spark.readStream.schema(SCHEMA).parquet(str(stream.folder / "rows"))
+    with pytest.raises(OtherColumns, match="not here"):
+        weave(rows, FIRST).start(sink=Refusing())
+    with pytest.raises(ValueError, match="'soon' is not a duration"):
+        weave(rows, FIRST).start(trigger="soon")
+    assert not list(temporary.iterdir())
 
 
 def test_groups_are_found_again_whatever_else_joins(stream: Stream) -> None:

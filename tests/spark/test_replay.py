@@ -147,3 +147,30 @@ def test_a_past_that_a_stop_has_cut_short_is_read_by_a_drain(stream: Stream, mon
     monkeypatch.setattr(Replays, "_read_again", read)
     run.drain()
     assert_answers(stream, {"first": None, "whole": None})
+
+
+def test_a_start_that_fails_reads_no_past_any_more(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+
+    def read(self: Any, here: Any, held: Any, reading: Any, binding: Any) -> None:
+        reading.stopping.wait(60)
+        ended.append(held.folder)
+
+    def refuse(*arguments: object) -> None:
+        raise CannotChange("not here")
+
+    monkeypatch.setattr(Replays, "_read_again", read)
+    stream.write(2)
+    run = stream.start(FIRST)
+    settle(run)
+    run.add(f"CREATE VIEW whole AS {PAST['whole']}", since="source")
+    stream.write(1)
+    settle(run)
+    run.stop()
+    assert len(ended) == 1
+    for starts, what in enumerate(("weft.spark.sink.ParquetSink.open", "weft.spark.driving._begun"), 2):
+        with monkeypatch.context() as refusing:
+            refusing.setattr(what, refuse)
+            with pytest.raises(CannotChange, match="not here"):
+                stream.start(FIRST)
+        assert len(ended) == starts, what

@@ -81,8 +81,7 @@ class Driver:
     def stop(self) -> None:
         """After the batch that runs."""
         self._end_batches()
-        self._live.replays.stop()
-        self._live.wait_for_plan()
+        self._live.stop()
 
     def drain(self) -> None:
         """One batch more, which answers every window that is open."""

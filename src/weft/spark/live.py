@@ -178,6 +178,11 @@ class Live:
         with self._lock:
             self._replanning.weigh_classes(self._basis())
 
+    def stop(self) -> None:
+        """No batch runs any more: end what is read and planned beside them."""
+        self.replays.stop()
+        self.wait_for_plan()
+
     def wait_for_plan(self) -> None:
         """Until no plan is being made."""
         while True:

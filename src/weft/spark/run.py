@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -55,12 +56,15 @@ class Run:
         self.job = job
         self.sink = sink
         self.started = time.time()
+        interval = None if trigger is None or available_now else duration(trigger) / 1e6
         self._temporary = None if folder else tempfile.mkdtemp(prefix="weft-state-")
         self.checkpoint = Checkpoint(Store(folder or str(self._temporary)))
-        interval = None if trigger is None or available_now else duration(trigger) / 1e6
-        begun = start(job, self.checkpoint, sink, late_sink, tap, bad_sink, interval)
+        with ExitStack() as undo:  # where starting fails
+            undo.callback(self._forget)
+            begun = start(job, self.checkpoint, sink, late_sink, tap, bad_sink, interval, undo)
+            self._driver = Driver(job, begun, trigger, available_now)
+            undo.pop_all()
         self._live = begun.live
-        self._driver = Driver(job, begun, trigger, available_now)
         self.query: StreamingQuery = self._driver.query
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -42,8 +43,11 @@ def start(
     tap: Tap | None,
     bad_sink: AsideRows | None,
     interval: float | None,
+    undo: ExitStack,
 ) -> Start:
-    """Nothing runs yet, but the plan of the next batch is written down, and the sink knows what will come."""
+    """No batch runs yet, but the plan of the next is written down, the sink knows what will come, and pasts are read
+    that queries wait for. `undo` is told how to end that.
+    """
     times = job.weaver.times
     record, notes = _mended(checkpoint, times)
     places, places_file = checkpoint.places(record)
@@ -51,6 +55,7 @@ def start(
     weaver = replace(job.weaver, buckets=buckets)
     bound = job.binding if job.weaver.buckets == buckets else weaver.bind(job.plan, ())
     live = Live(weaver, job.plan, bound, checkpoint.store, sink.open, buckets)
+    undo.callback(live.stop)
     following = 0 if record is None else record.batch + 1
     binding = live.take_up(following, record)
     moving = places is not None and places.buckets != buckets
