@@ -12,7 +12,9 @@ from streams import BEGIN, Stream, expected, settle
 from compare import assert_same_rows
 from weft.spark.changing import CannotChange
 from weft.spark.failing import RunFailed
+from weft.spark.plans import write_plan
 from weft.spark.replay import Replays
+from weft.spark.store import StoreError
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -141,7 +143,7 @@ def test_a_past_that_a_stop_has_cut_short_is_read_by_a_drain(stream: Stream, mon
         reading.stopping.set()
 
     monkeypatch.setattr(Replays, "_read_again", stopped)
-    with pytest.raises(RunFailed, match="whole did not get the rows of the past.*drain again"):
+    with pytest.raises(RunFailed, match=r"whole did not get the rows of the past.*drain again"):
         run.drain()
     run._live.replays.stop()
     monkeypatch.setattr(Replays, "_read_again", read)
@@ -174,3 +176,26 @@ def test_a_start_that_fails_reads_no_past_any_more(stream: Stream, monkeypatch: 
             with pytest.raises(CannotChange, match="not here"):
                 stream.start(FIRST)
         assert len(ended) == starts, what
+
+
+def test_a_drain_that_found_no_room_for_its_plan_is_tried_again_and_gives_all(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[int] = []
+
+    def write(store: Any, record: Any) -> None:
+        if record.arrived and not refused:
+            refused.append(record.batch)
+            raise StoreError("the disk is full")
+        write_plan(store, record)
+
+    monkeypatch.setattr("weft.spark.live.write_plan", write)
+    stream.write(3)
+    run = stream.start(FIRST)
+    settle(run)
+    run.add(f"CREATE VIEW whole AS {PAST['whole']}", since="source")
+    with pytest.raises(StoreError, match="the disk is full"):
+        run.drain()
+    assert refused == [3]
+    run.drain()
+    assert_answers(stream, {"first": None, "whole": None})
