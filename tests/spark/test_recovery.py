@@ -234,6 +234,111 @@ def test_whatever_write_to_the_checkpoint_finds_its_disk_full_a_restart_with_mor
     assert check_checkpoint(str(tmp_path / "state"), CHECKPOINT_VERSION).sound
 
 
+def pages_taken(disk: Path) -> int:
+    found = os.statvfs(disk)
+    return (found.f_blocks - found.f_bfree) * found.f_frsize // PAGE
+
+
+@pytest.mark.slow
+def test_a_segment_without_room_stops_the_run_and_a_restart_with_more_goes_on(
+    spark: Any, tmp_path: Path, make_disk: MakeDisk
+) -> None:
+    state, rows = tmp_path / "state", tmp_path / "rows"
+    make_disk(state, 2000)
+    write_rows(rows, files=2, rows=30)
+    later = (rows / "0001.parquet").rename(tmp_path / "0001.parquet")
+    start(spark, tmp_path).wait()
+    many = pa.concat_tables([pq.read_table(later)] * 200)  # each row with a key of its own
+    keys = pa.array([f"key {i}" for i in range(many.num_rows)])
+    pq.write_table(many.set_column(1, "k", keys), rows / later.name)
+    make_disk(state, pages_taken(state) + 40)  # Spark's notes take a few of them, the plan that goes on another few
+    with pytest.raises(RunFailed, match=rf"{state}/segments/.* could not be written: {MAKE_ROOM}"):
+        start(spark, tmp_path).wait()
+    make_disk(state, 2000)
+    run = start(spark, tmp_path)
+    run.wait()
+    run.drain()
+    assert_answers(spark, tmp_path)
+
+
+LONG = f"v NOT IN ({', '.join(str(n) for n in range(1000, 3000))})"  # its text alone takes three pages
+MANY = ";".join(
+    f"CREATE VIEW more{i} AS SELECT k, window.start AS start, sum(v) AS total FROM stream "
+    f"WHERE {LONG} AND v <> {100 + i} GROUP BY k, window(ts, '{10 + i} seconds')"
+    for i in range(6)
+)
+
+
+@pytest.mark.slow
+def test_a_plan_without_room_keeps_the_job_from_starting_and_with_more_it_starts(
+    spark: Any, tmp_path: Path, make_disk: MakeDisk
+) -> None:
+    write_rows(tmp_path / "rows", files=2, rows=30)
+    make_disk(tmp_path / "state", 10)
+    with pytest.raises(StoreError, match=rf"state/plans/00000000.json could not be written: {MAKE_ROOM}"):
+        start(spark, tmp_path, queries=QUERIES + MANY)
+    make_disk(tmp_path / "state", 2000)
+    run = start(spark, tmp_path, queries=QUERIES + MANY)
+    run.wait()
+    run.drain()
+    assert_answers(spark, tmp_path)
+
+
+def start_and_go_on(spark: Any, folder: Path) -> Any:
+    stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "rows"))
+    run = weave(stream, QUERIES, watermark="20 seconds").start(
+        sink=f"parquet:{folder / 'answers'}", checkpoint=folder / "state"
+    )
+    run.query.processAllAvailable()
+    return run
+
+
+def test_a_plan_of_those_who_join_without_room_stops_the_run_and_a_restart_has_them_all(
+    spark: Any, tmp_path: Path, make_disk: MakeDisk
+) -> None:
+    state = tmp_path / "state"
+    write_rows(tmp_path / "rows", files=3, rows=30)
+    last = (tmp_path / "rows" / "0002.parquet").rename(tmp_path / "0002.parquet")
+    make_disk(state, 2000)
+    run = start_and_go_on(spark, tmp_path)
+    names = run.add(MANY)
+    make_disk(state, pages_taken(state) + 10)
+    last.rename(tmp_path / "rows" / last.name)
+    with pytest.raises(RunFailed, match=rf"state/plans/00000002.json could not be written: {MAKE_ROOM}"):
+        run.wait(60)
+    make_disk(state, 2000)
+    run = start_and_go_on(spark, tmp_path)
+    assert run.queries()[3:] == names
+    run.drain()
+    assert_answers(spark, tmp_path)
+
+
+def test_a_query_that_a_full_disk_keeps_from_joining_joins_when_there_is_room(
+    spark: Any, tmp_path: Path, make_disk: MakeDisk
+) -> None:
+    state, query = tmp_path / "state", f"CREATE VIEW past AS {JOINING['past']}"
+    write_rows(tmp_path / "rows", files=4, rows=30)
+    last = (tmp_path / "rows" / "0003.parquet").rename(tmp_path / "0003.parquet")
+    make_disk(state, 2000)
+    run = start_and_go_on(spark, tmp_path)
+    there = run.queries()
+    make_disk(state, pages_taken(state))
+    with pytest.raises(StoreError, match=rf"state/asked/00000001.json could not be written: {MAKE_ROOM}"):
+        run.add(query, since="source")
+    assert (run.queries(), run.metrics()["waiting"], run.checkpoint.store.names("asked")) == (there, [], [])
+    make_disk(state, 2000)
+    last.rename(tmp_path / "rows" / last.name)
+    run.query.processAllAvailable()
+    assert [c["reason"] for c in run.changes()] == ["woven"]
+    assert run.add(query, since="source") == ["past"]
+    run.drain()
+    assert_answers(spark, tmp_path)
+    found = spark.read.parquet(str(tmp_path / "answers" / "past")).toArrow()
+    wanted = plain(spark, tmp_path).sql(parse(query)[0].spark_sql).toArrow()
+    assert wanted.num_rows
+    assert_same_rows(found, wanted, key=(0, 1), text=query)
+
+
 def test_another_watermark_on_a_checkpoint_is_refused(spark: Any, tmp_path: Path) -> None:
     write_rows(tmp_path / "rows", files=1, rows=10)
     start(spark, tmp_path).wait()
