@@ -125,9 +125,11 @@ def test_a_sink_that_fails_stops_the_run_and_a_restart_repeats_the_batch(spark: 
             raise OSError("the cable is out")
         take(batch, answers)
 
-    with pytest.raises(RunFailed, match="the cable is out"):
-        start(spark, tmp_path, broken).wait()
-    assert sorted(taken) == [0, 1, 2]
+    for ended in ("wait", "drain"):
+        run = start(spark, tmp_path, broken)
+        with pytest.raises(RunFailed, match="the cable is out"):
+            getattr(run, ended)()
+        assert sorted(taken) == [0, 1, 2]
     run = start(spark, tmp_path, take)
     run.wait()
     run.drain()

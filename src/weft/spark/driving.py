@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -86,7 +87,8 @@ class Driver:
     def drain(self) -> None:
         """One batch more, which answers every window that is open."""
         if self.query.isActive:
-            self.query.processAllAvailable()
+            with suppress(StreamingQueryException):  # told below, in a sentence
+                self.query.processAllAvailable()
         self._end_batches()
         error = self._failure or self.query.exception()
         if error is not None:
