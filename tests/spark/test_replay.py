@@ -70,7 +70,8 @@ def test_queries_read_the_source_again_and_go_on_with_the_stream(stream: Stream)
     assert not list((stream.folder / "state" / "replays").iterdir())
 
 
-def test_a_restart_reads_the_past_that_a_query_still_waits_for(stream: Stream) -> None:
+def stopped_while_it_waits(stream: Stream) -> Any:
+    """A run that a batch has taken up a query in which joins from the source, and that was stopped then."""
     stream.write(3)
     run = stream.start(FIRST)
     settle(run)
@@ -78,6 +79,11 @@ def test_a_restart_reads_the_past_that_a_query_still_waits_for(stream: Stream) -
     stream.write(1)
     settle(run)
     run.stop()
+    return run
+
+
+def test_a_restart_reads_the_past_that_a_query_still_waits_for(stream: Stream) -> None:
+    stopped_while_it_waits(stream)
     for done in (stream.folder / "state" / "replays").glob("whole-*/done.json"):
         done.unlink()
     run = stream.start(FIRST)
@@ -130,13 +136,7 @@ def test_a_query_that_joins_from_the_source_just_before_a_drain_gives_all_of_it(
 def test_a_past_that_a_stop_has_cut_short_is_read_by_a_drain(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     read = Replays._read_again
     monkeypatch.setattr(Replays, "_read_again", lambda self, here, held, reading, binding: reading.stopping.wait(60))
-    stream.write(3)
-    run = stream.start(FIRST)
-    settle(run)
-    run.add(f"CREATE VIEW whole AS {PAST['whole']}", since="source")
-    stream.write(1)
-    settle(run)
-    run.stop()
+    run = stopped_while_it_waits(stream)
     assert run.metrics()["waiting"] == ["whole"]
 
     def stopped(self: Any, here: Any, held: Any, reading: Any, binding: Any) -> None:
@@ -162,13 +162,7 @@ def test_a_start_that_fails_reads_no_past_any_more(stream: Stream, monkeypatch: 
         raise CannotChange("not here")
 
     monkeypatch.setattr(Replays, "_read_again", read)
-    stream.write(2)
-    run = stream.start(FIRST)
-    settle(run)
-    run.add(f"CREATE VIEW whole AS {PAST['whole']}", since="source")
-    stream.write(1)
-    settle(run)
-    run.stop()
+    stopped_while_it_waits(stream)
     assert len(ended) == 1
     for starts, what in enumerate(("weft.spark.sink.ParquetSink.open", "weft.spark.driving._begun"), 2):
         with monkeypatch.context() as refusing:
