@@ -139,7 +139,7 @@ def _percentile(values: list[Any], fraction: float) -> float:
     below, above = math.floor(position), math.ceil(position)
     if ordered[below] == ordered[above] or below == above:
         return ordered[below]
-    return (above - position) * ordered[below] + (position - below) * ordered[above]
+    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
 def _central(values: Sequence[Any], power: int) -> Fraction:
@@ -307,10 +307,6 @@ SLACKS: dict[str, Callable[[Sequence[tuple[Any, ...]]], float]] = {
     "kurtosis": _of_first(lambda values: _moment_slack(values, 4)),
     "corr": lambda pairs: 1e-9 + ROUNDING * sum(_condition(column) for column in zip(*pairs)),
 }
-SLACKS |= dict.fromkeys(
-    ("percentile", "median"),
-    _of_first(lambda values: ROUNDING * max((abs(float(v)) for v in values if math.isfinite(v)), default=0.0)),
-)
 SLACKS["mean"] = SLACKS["avg"]
 SLACKS |= dict.fromkeys(("var_samp", "var_pop", "variance"), _of_first(_variance_slack))
 SLACKS |= dict.fromkeys(("stddev_samp", "stddev_pop", "stddev", "std"), _of_first(_deviation_slack))

@@ -165,9 +165,9 @@ class Synopses(Ranges):
             return pa.nulls(len(totals), type_)
         position = np.multiply.outer(np.maximum(totals - 1, 0), np.array(numbers))
         below, above = values[lower], values[upper]
-        with np.errstate(invalid="ignore"):
-            found = (np.ceil(position) - position) * below + (position - np.floor(position)) * above
-        # Where both are the same there is nothing between them; infinities would make NaN of it.
+        with np.errstate(invalid="ignore", over="ignore"):
+            found = below + (above - below) * (position - np.floor(position))
+        # Where both are the same there is nothing between them; equal infinities would make NaN of it.
         found = np.where((lower == upper) | (below == above), below, found)
         return _listed(pa.array(found.ravel()), totals == 0, len(numbers), type_)
 
