@@ -84,12 +84,12 @@ class NoCluster(WeftError):
 
 @dataclass(frozen=True, slots=True)
 class ScaleSettings:
-    rows: int = option(6_000_000, "JSON rows of a batch where throughput is measured.", quick=200_000)
+    rows: int = option(4_000_000, "JSON rows of a batch where throughput is measured.", quick=200_000)
     parquet: int = option(10_000_000, "Rows of a batch in parquet files; 0: not measured.", quick=0, parse=whole)
     warm: int = option(30, "Small batches at the begin of each point that do not count.", quick=1)
     batches: int = option(5, "Batches of each point that are counted.", quick=1)
     repeat: int = option(2, "Turns of one and two executors; the faster counts.", quick=1)
-    seconds: int = option(240, "Seconds of event time in a batch where keys are skewed, an eighth elsewhere.", quick=10)
+    seconds: int = option(240, "Seconds of event time in a batch where keys are skewed, an eighth elsewhere.", quick=16)
     keys: int = option(1_000, "Different keys where they are skewed.")
     queries: int = option(20, "Queries at a point.", quick=10)
     seed: int = option(1, "Of the rows.", parse=whole)

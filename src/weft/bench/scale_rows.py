@@ -7,7 +7,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-SMALL = 16
+SMALL = 6
 """Where throughput is measured, how many batches that do not count have together as many rows as one that does: enough
 that the loops over rows are compiled, which takes a JVM some million turns."""
 
