@@ -176,7 +176,7 @@ def _recovery(settings: LiveSettings, folder: Path, summary: dict[str, Any], say
     yield {"what": "recovery", "kept_bytes": kept, "seconds": seconds, **{f"phase {k}": v for k, v in phases.items()}}
 
 
-BYTES_A_ROW = 27
+BYTES_A_ROW = 26
 """State that a row leaves, where nearly every row has a slice and group of its own."""
 
 
