@@ -42,9 +42,14 @@ def live(points: Sequence[Point]) -> list[dict[str, Any]]:
     from weft.spark import local_session
 
     most = points[0].executors
-    sizes = {"spark.driver.memory": "1g", "spark.executor.memory": "1g", "spark.executor.extraJavaOptions": ONE_CORE}
-    sizes["spark.sql.files.maxPartitionBytes"] = PARTITION
-    spark = local_session({"spark.master": f"local-cluster[{most},1,1024]", **sizes})
+    settings = {
+        "spark.master": f"local-cluster[{most},1,1024]",
+        "spark.driver.memory": "1g",
+        "spark.executor.memory": "1g",
+        "spark.executor.extraJavaOptions": ONE_CORE,
+        "spark.sql.files.maxPartitionBytes": PARTITION,
+    }
+    spark = local_session(settings)
     try:
         found = []
         for point in points:

@@ -19,7 +19,7 @@ from weft.bench.show import show_report
 bench = typer.Typer(invoke_without_command=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Less of everything: done in under a minute.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Less of everything: a minute or so.")]
 
 
 @bench.callback()
