@@ -14,12 +14,13 @@ from weft.bench.auto import AutoSettings
 from weft.bench.auto import run as run_auto
 from weft.bench.benchmark import Row
 from weft.bench.chart import Chart, to_page, to_svg, to_text
-from weft.bench.figures import FIGURES, Scale
+from weft.bench.figures import FIGURES, Scale, placement
 from weft.bench.figures.counting import EXPERIMENTS, counters, weave
-from weft.bench.figures.placement import breakdown_claims, experiments, quality_claims
+from weft.bench.figures.placement import Ran, breakdown_claims, experiments, quality, quality_claims
 from weft.bench.figures.sharing import draw, plan
 from weft.cli import app
 from weft.optimizer.edge_counting import exact
+from weft.optimizer.placement import OPTIMIZERS
 
 runner = CliRunner()
 TINY = Scale(quick=True, repeat=1, seed=1, budget=1)
@@ -108,6 +109,23 @@ def test_a_cell_of_table_9_agrees_where_both_of_its_numbers_are_near() -> None:
     said = {claim.paper: claim.ours for claim in quality_claims(rows)}
     against = "60 %, else 7.0 % behind; better than WG_TN in 72 %, else 4.0 % behind"
     assert said["WG_I is best in maximum cost in 80 %, else 3 % behind"] == against
+
+
+def test_of_wg_i_and_wg_tn_the_cheaper_wins_and_behind_is_a_share_of_ones_own_cost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ran(wg_i: float, wg_tn: float) -> tuple[Ran, ...]:
+        costs = {"wg_i": wg_i, "wg_tn": wg_tn}
+        return tuple(Ran(name, 2 - (name == "g_rr"), costs.get(name, 10), 0) for name in (*OPTIMIZERS, "knee"))
+
+    maxima = [ran(1, 4), ran(2, 2), ran(1, 2), ran(4, 3)]
+    monkeypatch.setattr(placement, "experiments", lambda scale, say: maxima)
+    rows = {row["optimizer"]: row for row in quality(TINY, quiet) if row["series"] == "maximum"}
+    one, other = rows["wg_i"], rows["wg_tn"]
+    assert (one["best_percent"], one["behind_percent"]) == (75, 25)
+    assert (one["beats_rival_percent"], one["behind_rival_percent"]) == (50, 12.5)  # a tie is no win, and 0 % behind
+    assert (other["best_percent"], other["behind_percent"]) == (50, 62.5)
+    assert (other["beats_rival_percent"], other["behind_rival_percent"]) == (25, pytest.approx(125 / 3))
 
 
 def test_costs_of_placements_are_means_over_workloads() -> None:

@@ -66,6 +66,18 @@ def test_taking_turns_weaves_with_each_tree_once_and_then_stays_alone() -> None:
     ]
 
 
+@pytest.mark.parametrize("optimizer", ["w_i", "wg_i"])
+def test_inserting_begins_with_a_tree_drawn_for_each_node(optimizer: str) -> None:
+    queries, nodes = workload(20), [Node()] * 20
+    assert place(queries, nodes, 10, optimizer, together="nothing", seed=1).costs != place(
+        queries, nodes, 10, optimizer, together="nothing", seed=2
+    ).costs
+    few = {place(queries, nodes[:3], 10, optimizer, together="nothing", seed=seed).costs for seed in range(5)}
+    assert len(few) > 1
+    again = [place(queries, nodes[:3], 10, optimizer, seed=7) for _ in range(2)]
+    assert again[0] == again[1]
+
+
 def test_to_lowest_fills_faster_nodes_with_more() -> None:
     placed = place(workload(60), [Node(), Node(Fraction(3))], 10, "g_tl", together="nothing")
     slow, fast = placed.costs
@@ -87,6 +99,9 @@ def test_weave_group_to_nodes_has_the_least_total_and_the_front_is_never_worse(
     ours = fronts(queries, [Node()] * nodes, rate)
     assert ours[0].total <= found["wg_tn"].total
     assert ours[-1].maximum <= found["wg_i"].maximum
+    assert fronts(queries, [Node()] * nodes, rate, seed=5)[-1].maximum <= (
+        place(queries, [Node()] * nodes, rate, "wg_i", seed=5).maximum
+    )
     assert [p.maximum for p in ours] == sorted({p.maximum for p in ours}, reverse=True)
     assert not any(one.dominates(other) for one, other in product(ours, ours))
     assert knee(ours) in ours

@@ -80,7 +80,7 @@ def fronts(
 ) -> tuple[Placement, ...]:
     """The Pareto front of total and maximum cost, the least total first."""
     parts, prices = _begin(workload, rate, cost, together)
-    return front(parts, nodes, prices, Random(seed))
+    return front(parts, nodes, prices, seed)
 
 
 def place_groupings(

@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 
 from weft.optimizer.parts import Part
 from weft.optimizer.placement.board import Node, Placement, Prices, dearest_first
-from weft.optimizer.placement.inserted import weave_inserted, weave_or_group_inserted
+from weft.optimizer.placement.inserted import insert, weave_inserted, weave_or_group_inserted
 from weft.optimizer.placement.to_lowest import group_to_lowest
 from weft.optimizer.placement.to_nodes import weave_then_group, weave_to_nodes
 from weft.optimizer.weaving import Weaving
@@ -30,15 +30,15 @@ BESIDE = {
 }
 
 
-def front(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> tuple[Placement, ...]:
-    """By total cost, the least first; the maximum falls from one to the next."""
-    found = [optimizer(parts, nodes, prices, random).placed(name) for name, optimizer in BESIDE.items()]
+def front(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, seed: int) -> tuple[Placement, ...]:
+    """By total cost, the least first; the maximum falls from one to the next. The seed is for what the others draw."""
+    found = [optimizer(parts, nodes, prices, Random(seed)).placed(name) for name, optimizer in BESIDE.items()]
     # Algorithm 6 takes trees as they come; where large ones come last, nothing is left to balance them with.
-    found.append(weave_or_group_inserted(dearest_first(parts, prices), nodes, prices, random).placed("front"))
+    found.append(insert(dearest_first(parts, prices), nodes, prices, grouping=True).placed("front"))
     weaving = Weaving(parts, prices.rate, prices.cost)
     while True:
         trees = sorted(weaving.parts.values(), key=lambda part: part.position)
-        found.append(group_to_lowest(trees, nodes, prices, random).placed("front"))
+        found.append(group_to_lowest(trees, nodes, prices, Random(seed)).placed("front"))
         merge = weaving.best()
         if merge is None or (merge.gain <= 0 and len(weaving.parts) <= len(nodes)):
             return undominated(found)

@@ -1,4 +1,4 @@
-"""Inserted: one after the other, each where its node costs least afterwards (algorithm 6).
+"""Inserted: a tree drawn for each node, then the others, each where its node costs least afterwards (algorithm 6).
 
 weave         into the tree of one of the nodes
 weave, group  into any tree of any node, or alone on the lowest node
@@ -7,7 +7,7 @@ cost          as many weavings as trees times trees there are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from random import Random
 
@@ -16,14 +16,24 @@ from weft.optimizer.placement.board import Board, Node, Prices
 
 
 def weave_inserted(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
-    return _insert(parts, nodes, prices, grouping=False)
+    return insert(_drawn_first(parts, len(nodes), random), nodes, prices, grouping=False)
 
 
 def weave_or_group_inserted(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
-    return _insert(parts, nodes, prices, grouping=True)
+    return insert(_drawn_first(parts, len(nodes), random), nodes, prices, grouping=True)
 
 
-def _insert(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, grouping: bool) -> Board:
+def _drawn_first(parts: Sequence[Part], number: int, random: Random) -> list[Part]:
+    """The text draws them, algorithm 6 takes the first of the list. Of queries that are random themselves that is the
+    same, of trees that were put together before it is not: frequent slides come first in the list.
+    """
+    drawn = random.sample(range(len(parts)), min(number, len(parts)))
+    left = set(range(len(parts))) - set(drawn)
+    return [parts[place] for place in (*drawn, *sorted(left))]
+
+
+def insert(parts: Iterable[Part], nodes: Sequence[Node], prices: Prices, grouping: bool) -> Board:
+    """In this order, the first of them on a node each."""
     board = Board(nodes, prices)
     for part in parts:
         if [] in board.parts:
