@@ -94,9 +94,10 @@ def test_a_batch_is_a_file_that_executors_can_divide(tmp_path: Path) -> None:
 
 
 def test_small_batches_come_first_and_time_goes_on_after_them(tmp_path: Path) -> None:
-    folder = write_rows(tmp_path / "rows", 1, 10 * SMALL, 2, keys=10, rate=100, small=3)
+    rows = 10 * SMALL["parquet"]
+    folder = write_rows(tmp_path / "rows", 1, rows, 2, keys=10, rate=100, small=3)
     times = [pq.read_table(path).column("ts").to_pylist() for path in sorted(folder.iterdir())]
-    assert [len(some) for some in times] == [10, 10, 10, 10 * SMALL, 10 * SMALL]
+    assert [len(some) for some in times] == [10, 10, 10, rows, rows]
     together = [time for some in times for time in some]
     assert {(after - before).total_seconds() for before, after in pairwise(together)} == {0.01}
 

@@ -84,10 +84,10 @@ class NoCluster(WeftError):
 
 @dataclass(frozen=True, slots=True)
 class ScaleSettings:
-    rows: int = option(4_000_000, "JSON rows of a batch where throughput is measured.", quick=200_000)
+    rows: int = option(8_000_000, "JSON rows of a batch where throughput is measured.", quick=200_000)
     parquet: int = option(10_000_000, "Rows of a batch in parquet files; 0: not measured.", quick=0, parse=whole)
     warm: int = option(30, "Small batches at the begin of each point that do not count.", quick=1)
-    batches: int = option(5, "Batches of each point that are counted.", quick=1)
+    batches: int = option(4, "Batches of each point that are counted.", quick=1)
     repeat: int = option(2, "Turns of one and two executors; the faster counts.", quick=1)
     seconds: int = option(240, "Seconds of event time in a batch where keys are skewed, an eighth elsewhere.", quick=16)
     keys: int = option(1_000, "Different keys where they are skewed.")
@@ -112,8 +112,8 @@ def run(settings: ScaleSettings, say: Say) -> Report:
 def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
     environment = spark_home(folder)
     many, few, overall = _queries(settings.queries), _queries(1), _queries(HOT, keys="")
-    say(f"making {(settings.rows + settings.parquet) * (settings.warm + SMALL * settings.batches) // SMALL:,} rows")
     sizes, small = {"json": settings.rows, "parquet": settings.parquet}, settings.warm
+    say(f"making {sum(rows * (small + SMALL[k] * settings.batches) // SMALL[k] for k, rows in sizes.items()):,} rows")
     evenly = {
         kind: _write(folder / kind, settings, rows, keys=KEYS, rate=rows // BATCH_SECONDS, kind=kind, small=small)
         for kind, rows in sizes.items()

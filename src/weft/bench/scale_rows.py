@@ -7,7 +7,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-SMALL = 6
+SMALL = {"json": 12, "parquet": 6}
 """Where throughput is measured, how many batches that do not count have together as many rows as one that does: enough
 that the loops over rows are compiled, which takes a JVM some million turns."""
 
@@ -40,7 +40,7 @@ def write_rows(
 
     folder.mkdir()
     random = np.random.default_rng(seed)
-    before = [rows] * BEGUN if small is None else [max(1, rows // SMALL)] * small
+    before = [rows] * BEGUN if small is None else [max(1, rows // SMALL[kind])] * small
     sizes = before + [rows] * batches
     for batch, (first, size) in enumerate(zip(accumulate(sizes, initial=0), sizes, strict=False)):
         times = BEGIN + (first + np.arange(size)) * 1_000_000 // rate
