@@ -34,6 +34,10 @@ EXACT = (
     "count(DISTINCT x) AS a, count(DISTINCT s) AS b, count(DISTINCT d) AS c, count(DISTINCT t) AS e",
     "percentile(x, 0.3) AS a, percentile(n, array(0.0, 0.5, 0.99)) AS b, median(d) AS c, count(*) AS e",
     "sort_set(s) AS a, sort_set(t) AS b, sort_set(n) AS c",
+    "percentile_cont(0.3) WITHIN GROUP (ORDER BY x) AS a, percentile_disc(0.3) WITHIN GROUP (ORDER BY x ASC) AS b, "
+    "percentile_disc(array(0.0, 0.5, 0.99)) WITHIN GROUP (ORDER BY n) FILTER (WHERE x > 5) AS c, max(DISTINCT n) AS e",
+    "percentile_disc(0.5) WITHIN GROUP (ORDER BY d) AS a, percentile_cont(0.9) WITHIN GROUP (ORDER BY d) AS b, "
+    "mode() WITHIN GROUP (ORDER BY n) AS c, min(DISTINCT s) AS e",
     "median(n) * 2 + 1 AS a, count(DISTINCT n) FILTER (WHERE x > 5) AS b, sum(n) AS c, median(x) FILTER (WHERE n > 99)",
     "approx_count_distinct(n) AS a, percentile_approx(n, 0.5) AS b, percentile_approx(t, array(0.1, 0.9)) AS c",
 )

@@ -75,6 +75,9 @@ SERVED = [
     f"SELECT first(vol ignore nulls), first(vol) IGNORE NULLS, any_value(vol), last_value(vol, true) {HOURLY}",
     f"SELECT std(price), stddev_pop(price), variance(price), var_pop(price), skewness(price), kurtosis(price) {HOURLY}",
     f"SELECT corr(price, vol), covar_samp(price, vol), covar_pop(price, vol), max_by(sym, price) {HOURLY}",
+    f"SELECT regr_slope(price, vol), regr_intercept(price, vol), regr_count(price, vol), max(DISTINCT price) {HOURLY}",
+    f"SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY price ASC), mode() WITHIN GROUP (ORDER BY vol), "
+    f"percentile_disc(0.9) WITHIN GROUP (ORDER BY price) FILTER (WHERE vol > 1) {HOURLY}",
     f"SELECT every(up), some(up), any(up), bit_and(vol), bit_or(vol), bit_xor(vol), count_if(vol > 1) {HOURLY}",
     f"SELECT sum(price) FILTER (WHERE 1 < vol AND sym LIKE ANY ('a%', \"b%\")) {HOURLY}",
     f"SELECT CASE WHEN max(vol) > 1 THEN 'm' END, if(max(vol) > 1, 1, 2), nvl(max(vol), 0), max(vol)::string {HOURLY}",

@@ -1,6 +1,7 @@
 """Aggregates whose partials have no fixed size: they keep the values of a slice, or a sketch of them.
 
-    exact          the values that came and how often: count(DISTINCT), percentile, median, mode, collect_set;
+    exact          the values that came and how often: count(DISTINCT), percentile, percentile_disc, median,
+                   mode, collect_set;
                    or what a measure adds up to for each: top_k_sum
     approximate    Theta for approx_count_distinct, KLL for percentile_approx and histogram_numeric, frequent items for
                    approx_top_k
@@ -28,6 +29,7 @@ ACCURACY = 10_000
 
 NUMBERS_FROM: dict[str, int] = {
     "percentile": 1,
+    "percentile_disc": 1,
     "percentile_approx": 1,
     "approx_count_distinct": 1,
     "approx_top_k": 1,
@@ -187,7 +189,7 @@ def unserved(call: Call, types: Types) -> str | None:
     if call.function not in HOLISTIC:
         return None
     kind = types.get(call.arguments[0], "")
-    ordered = call.function in ("percentile", "median", "percentile_approx", "histogram_numeric")
+    ordered = call.function in ("percentile", "percentile_disc", "median", "percentile_approx", "histogram_numeric")
     unordered = ("array", "map", "struct", "variant", "string collate", "interval year", "interval month")
     if kind.startswith(unordered) or (ordered and kind.startswith("interval")):
         return f"weft does not keep values of type {kind} for {call.function}"
@@ -206,6 +208,7 @@ HOLISTIC: dict[str, Aggregate] = {
     "count_distinct": Aggregate(_distinct, "different"),
     "collect_set": Aggregate(_distinct, "members"),
     "percentile": Aggregate(_percentile, "percentile", (2, 2), _fractions),
+    "percentile_disc": Aggregate(_percentile, "percentile_approx", (2, 2), _fractions),
     "median": Aggregate(_percentile, "percentile", (1, 1), lambda call: (0.5,)),
     "mode": Aggregate(_frequencies, "mode"),
     "approx_count_distinct": Aggregate(_approx_distinct, "different", (1, 2)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.aggregates.component import Component
 from weft.model import Call
@@ -80,6 +80,11 @@ def _comoments(call: Call, types: Types) -> tuple[Component, ...]:
     return (Component("comoments", tuple(f"CAST({guarded(call, a)} AS DOUBLE)" for a in call.arguments)),)
 
 
+def _pairs(call: Call, types: Types) -> tuple[Component, ...]:
+    """Pairs of numbers: a text that is none is no pair."""
+    return _count(replace(call, arguments=tuple(f"CAST({a} AS DOUBLE)" for a in call.arguments)), types)
+
+
 AGGREGATES: dict[str, Aggregate] = {
     "count": Aggregate(_count, "value", (1, 999)),
     "count_if": Aggregate(_count_if, "value"),
@@ -105,6 +110,11 @@ AGGREGATES: dict[str, Aggregate] = {
     "covar_pop": Aggregate(_comoments, "covar_pop", (2, 2)),
     "covar_samp": Aggregate(_comoments, "covar_samp", (2, 2)),
     "corr": Aggregate(_comoments, "corr", (2, 2)),
+    "regr_count": Aggregate(_pairs, "value", (2, 2)),
+    **{
+        f"regr_{what}": Aggregate(_comoments, f"regr_{what}", (2, 2))
+        for what in ("avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2")
+    },
 }
 
 BUILT_IN = frozenset(AGGREGATES)

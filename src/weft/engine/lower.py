@@ -80,4 +80,15 @@ LOWER: Mapping[str, Lower] = {
     "covar_pop": _from_moments(lambda n, ax, ay, ck, mx, my: (ck / n, n == 0)),
     "covar_samp": _from_moments(lambda n, ax, ay, ck, mx, my: (ck / (n - 1), n <= 1)),
     "corr": _from_moments(lambda n, ax, ay, ck, mx, my: (ck / np.sqrt(mx * my), (n <= 1) | (mx * my == 0))),
+    # Regressions have what is explained first: regr_slope(y, x).
+    "regr_avgx": _from_moments(lambda n, ay, ax, ck, my, mx: (ax, n == 0)),
+    "regr_avgy": _from_moments(lambda n, ay, ax, ck, my, mx: (ay, n == 0)),
+    "regr_sxx": _from_moments(lambda n, ay, ax, ck, my, mx: (mx, n == 0)),
+    "regr_syy": _from_moments(lambda n, ay, ax, ck, my, mx: (my, n == 0)),
+    "regr_sxy": _from_moments(lambda n, ay, ax, ck, my, mx: (ck, n == 0)),
+    "regr_slope": _from_moments(lambda n, ay, ax, ck, my, mx: (ck / mx, mx == 0)),
+    "regr_intercept": _from_moments(lambda n, ay, ax, ck, my, mx: (ay - ck / mx * ax, mx == 0)),
+    "regr_r2": _from_moments(
+        lambda n, ay, ax, ck, my, mx: (np.where(my == 0, 1.0, (ck / np.sqrt(mx * my)) ** 2), mx == 0)
+    ),
 }

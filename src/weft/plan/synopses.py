@@ -127,7 +127,7 @@ def instead(call: Call) -> tuple[Call, ...]:
         return (Call("approx_count_distinct", (value,), call.condition),)
     if call.function == "mode" and call.condition is None:  # approx_top_k takes no FILTER
         return (Call("approx_top_k", (value, "1")),)
-    if call.function in ("percentile", "median"):
+    if call.function in ("percentile", "percentile_disc", "median"):
         share = more[0] if more else "0.5"
         return tuple(Call("percentile_approx", (value, share, a), call.condition) for a in ACCURACIES)
     return ()

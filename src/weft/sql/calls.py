@@ -6,9 +6,9 @@ from weft.aggregates import AGGREGATES, NUMBERS_FROM, numbers_of
 from weft.model import Call
 from weft.sql.canonical import bare, canonical
 from weft.sql.filters import filter_text
-from weft.sql.functions import aggregate_named
+from weft.sql.functions import OF_AN_ORDER, aggregate_named
 from weft.sql.refuse import Source
-from weft.sql.syntax import Node
+from weft.sql.syntax import Node, Unreadable, read
 
 
 def is_aggregate(node: Node) -> bool:
@@ -23,6 +23,8 @@ def read_call(source: Source, node: Node) -> Call:
         if len(args) > 1:
             reason = f"{canonical(node.tokens)} tells pairs apart, and weft keeps values of one expression."
             raise source.refuse(node.start, node.end, reason, "Write count(DISTINCT concat_ws('|', x, y)).")
+    if node.within or node.name in ("percentile_cont", "percentile_disc"):
+        args = (_ordered_by(source, node), *args)
     if function == "mode" and len(args) == 2 and args[1].kind == "literal":
         args = args[:1]  # of values that are as common, weft gives the least: both of Spark's modes allow it
     least, most = AGGREGATES[function].arity
@@ -52,6 +54,26 @@ def read_call(source: Source, node: Node) -> Call:
         condition=filter_text(node.filter) if node.filter else None,
         ignore_nulls=ignore,
     )
+
+
+def _ordered_by(source: Source, node: Node) -> Node:
+    """The x of WITHIN GROUP (ORDER BY x)."""
+    tokens, written = node.within, OF_AN_ORDER.get(node.name)
+    if written is None:
+        reason = f"{node.name} does not hang on the order of values."
+        raise source.refuse(node.start, node.end, reason, "Leave WITHIN GROUP (...) out.")
+    if [t.upper for t in tokens[:2]] != ["ORDER", "BY"]:
+        reason = f"{node.name} does not say what is put in order."
+        raise source.refuse(node.start, node.end, reason, f"Write {written} WITHIN GROUP (ORDER BY x).")
+    ascending = tokens[2:-1] if tokens[-1].upper == "ASC" else tokens[2:]
+    try:
+        return read(ascending)
+    except Unreadable as stop:
+        at = stop.token or tokens[-1]
+        reason = f"weft puts the values of {node.name} in ascending order, by one expression."
+        way_out = f"Write {written} WITHIN GROUP (ORDER BY x)"
+        way_out += ", and 1 less the share instead of DESC." if node.args else "."
+        raise source.refuse(at.start, at.end, reason, way_out) from None
 
 
 def _check_numbers(source: Source, node: Node, function: str, args: tuple[Node, ...]) -> None:

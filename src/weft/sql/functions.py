@@ -21,6 +21,7 @@ ALIASES = {
     "any_value": "first",
     "last_value": "last",
     "approx_percentile": "percentile_approx",
+    "percentile_cont": "percentile",
 }
 """Other names that Spark has for aggregates."""
 
@@ -38,8 +39,7 @@ OTHER_AGGREGATES = KEEPS_ROWS | _words(
     count_min_sketch grouping grouping_id
     hll_sketch_agg hll_union_agg kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float
     kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float measure
-    percentile_cont percentile_disc product regr_avgx regr_avgy regr_count regr_intercept regr_r2
-    regr_slope regr_sxx regr_sxy regr_syy theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum
+    product theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum
     tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double tuple_sketch_agg_integer
     tuple_union_agg_double tuple_union_agg_integer"""
 )
@@ -48,6 +48,9 @@ BLIND_TO_REPEATS = frozenset(
     {"min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "max_by", "min_by", "first", "last"}
 )
 """DISTINCT changes nothing for these."""
+
+OF_AN_ORDER = {"percentile_cont": "percentile_cont(0.5)", "percentile_disc": "percentile_disc(0.5)", "mode": "mode()"}
+"""What is written with WITHIN GROUP (ORDER BY x), and how: x is then the first argument."""
 
 NONDETERMINISTIC = _words(
     """rand random randn uniform randstr uuid shuffle monotonically_increasing_id spark_partition_id input_file_name

@@ -81,17 +81,17 @@ def _screen_aggregate(source: Source, tokens: Tokens, i: int, end: int, aggregat
         way_out = f"Use one of {', '.join(served)}, or run this query outside weft."
         raise source.refuse(start, stop, f"weft does not compute {name}.", way_out)
     inside = tokens[i + 2 : end]
-    if inside and inside[0].upper == "DISTINCT" and aggregate_named(name) != "count":
-        way_out = (
-            f"Leave DISTINCT out: it changes nothing for {name}."
-            if aggregate_named(name) in BLIND_TO_REPEATS
-            else f"Use {name} without DISTINCT, or run this query outside weft."
-        )
+    distinct = bool(inside) and inside[0].upper == "DISTINCT"
+    if distinct and aggregate_named(name) not in BLIND_TO_REPEATS | {"count"}:
         reason = f"{text} has to remember every value that a window holds."
+        way_out = f"Use {name} without DISTINCT, or run this query outside weft."
         raise source.refuse(start, stop, reason, way_out)
     screen(source, inside, aggregates=f"the arguments of {name}")
-    if [t.upper for t in tokens[end + 1 : end + 3]] == ["FILTER", "("]:
-        screen(source, tokens[end + 3 : closing(tokens, end + 2)], aggregates="FILTER")
+    for words in (["WITHIN", "GROUP"], ["FILTER"]):
+        opening = end + 1 + len(words)
+        if [t.upper for t in tokens[end + 1 : opening + 1]] == [*words, "("]:
+            end = closing(tokens, opening)
+            screen(source, tokens[opening + 1 : end], aggregates=" ".join(words))
 
 
 def _varies(source: Source, start: int, stop: int, text: str) -> Exception:

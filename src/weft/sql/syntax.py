@@ -16,7 +16,8 @@ from weft.sql.tokens import Token, Tokens, closing
 class Node:
     """`kind` is literal, column, call, op, paren, cast, case, field, star or opaque; `name` says which.
 
-    A call's `filter` is its FILTER condition, `nulls` IGNORE or RESPECT. A column's path is its tokens without dots.
+    A call's `filter` is its FILTER condition, `within` what stands after WITHIN GROUP, `nulls` IGNORE or RESPECT. A
+    column's path is its tokens without dots.
     """
 
     kind: str
@@ -26,6 +27,7 @@ class Node:
     distinct: bool = False
     nulls: str = ""
     filter: Tokens = ()
+    within: Tokens = ()
 
     @property
     def start(self) -> int:
@@ -347,16 +349,20 @@ class _Reader:
             self.at, kind = closing(self.tokens, opening) + 1, "opaque"
             if self.at > len(self.tokens):
                 raise
-        if self.take("FILTER", "("):
-            inside = self.at
-            self.at = closing(self.tokens, self.at - 1) + 1
-            condition = self.tokens[inside + 1 : self.at - 1]
-        else:
-            condition = ()
+        within = self.brackets("WITHIN", "GROUP")
+        condition = self.brackets("FILTER")[1:]  # without WHERE
         for mode in ("IGNORE", "RESPECT"):
             if self.take(mode, "NULLS"):
                 nulls = mode
-        return Node(kind, self.since(begin), name, args, distinct, nulls, condition)
+        return Node(kind, self.since(begin), name, args, distinct, nulls, condition, within)
+
+    def brackets(self, *keywords: str) -> Tokens:
+        """What stands in the brackets that follow these words; nothing where they are not here."""
+        if not self.take(*keywords, "("):
+            return ()
+        inside = self.at
+        self.at = closing(self.tokens, inside - 1) + 1
+        return self.tokens[inside : self.at - 1]
 
     def arguments(self) -> tuple[tuple[Node, ...], str]:
         nodes, nulls = [self.expression()], ""

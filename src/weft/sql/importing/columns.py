@@ -19,7 +19,8 @@ OPERATORS: Mapping[type[ast.AST], str] = {
 
 ALL_COLUMNS = {
     "corr", "covar_samp", "covar_pop", "max_by", "min_by", "greatest", "least", "coalesce", "concat", "struct", "array",
-    "hash", "xxhash64", "atan2", "pow", "power", "hypot", "nanvl", "ifnull", "nvl", "nullif", "regr_slope", "regr_r2",
+    "hash", "xxhash64", "atan2", "pow", "power", "hypot", "nanvl", "ifnull", "nvl", "nullif", "regr_avgx",
+    "regr_avgy", "regr_count", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy",
 }  # fmt: skip
 """Functions whose every text names a column; of others only the first does, and further texts are values."""
 
