@@ -23,7 +23,7 @@ CHOICE = FOLD | Algebra.SELECTIVE
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How Spark makes a component from rows: one native aggregate a column, over arguments `{0}`, `{1}`."""
+    """How Spark makes a component from rows: native aggregates, a column each, over arguments `{0}`, `{1}`."""
 
     lifts: tuple[str, ...]
     algebra: Algebra
@@ -37,7 +37,13 @@ class Kind:
     aggregated to be one."""
 
 
-_VARIANCE = ("count({0})", "avg({0})", "var_pop({0})")
+_MEAN = "if(var_pop({0}) = 0, max({0}), avg({0}))"
+"""Where all values are the same the mean is that very value, as where Spark sees them one by one. Three times 0.1,
+added up and divided, is another number, and slices that differ in nothing would seem to differ."""
+
+_VARIANCE = ("count({0})", _MEAN, "var_pop({0})")
+_LEFT, _RIGHT = "CASE WHEN {1} IS NOT NULL THEN {0} END", "CASE WHEN {0} IS NOT NULL THEN {1} END"
+"""Of pairs, where neither is NULL."""
 
 KINDS: dict[str, Kind] = {
     "rows": Kind(("count(1)",), FOLD | Algebra.INVERTIBLE, ("sum({0})",), own=("1L",)),
@@ -60,11 +66,11 @@ KINDS: dict[str, Kind] = {
     "comoments": Kind(
         (
             "count({0}, {1})",
-            "avg(CASE WHEN {1} IS NOT NULL THEN {0} END)",
-            "avg(CASE WHEN {0} IS NOT NULL THEN {1} END)",
+            _MEAN.replace("{0}", _LEFT),
+            _MEAN.replace("{0}", _RIGHT),
             "covar_pop({0}, {1})",
-            "var_pop(CASE WHEN {1} IS NOT NULL THEN {0} END)",
-            "var_pop(CASE WHEN {0} IS NOT NULL THEN {1} END)",
+            f"var_pop({_LEFT})",
+            f"var_pop({_RIGHT})",
         ),
         FOLD,
     ),
