@@ -19,7 +19,8 @@ SELECT timestamp_micros(1700000000000000 + id * 40000) AS ts, id % 3 AS k,
   CASE WHEN id % 11 = 0 THEN NULL WHEN id BETWEEN 500 AND 600 THEN 4 ELSE round(sin(id) * 20, 2) + id / 100 END AS y,
   CASE WHEN id % 7 = 0 OR id BETWEEN 800 AND 850 THEN NULL WHEN id BETWEEN 300 AND 450 THEN 7
     ELSE CAST(id * 31 % 23 AS INT) END AS x,
-  CASE WHEN id BETWEEN 200 AND 210 THEN double('NaN') ELSE id % 5 END AS z, CAST(id * 31 % 23 * 2 + id % 4 AS STRING) AS s
+  CASE WHEN id BETWEEN 200 AND 210 THEN double('NaN') ELSE id % 5 END AS z,
+  CAST(id * 31 % 23 * 2 + id % 4 AS STRING) AS s
 FROM range(1200)
 """
 """Times without a pair, with one, with one x or one y for all; y and x of different types; NaN that comes and goes."""
