@@ -69,6 +69,17 @@ def sets_in_order(table: pa.Table) -> pa.Table:
     return table
 
 
+def test_integers_that_no_float_is_equal_to_are_the_nearest_one_as_in_spark(spark: Any) -> None:
+    rows = spark.sql("SELECT timestamp_millis(id * 100) AS ts, 9007199254740993 + id * 3 AS n FROM range(70)").persist()
+    rows.createOrReplaceTempView("stream")
+    calls = "median(n) AS a, percentile(n, array(0.1, 0.9)) AS b, percentile_disc(0.3) WITHIN GROUP (ORDER BY n) AS c"
+    text = f"SELECT window.start AS w, {calls} FROM stream GROUP BY window(ts, '2 seconds', '300 milliseconds')"
+    found, plain = weave(rows, text, event_time="ts").answers()["q1"].toArrow(), spark.sql(text).toArrow()
+    assert sorted(found.to_pylist(), key=repr) == sorted(plain.to_pylist(), key=repr)
+    bins = weave(rows, text.replace(calls, "histogram_numeric(n, 3) AS a"), event_time="ts").answers()["q1"].collect()
+    assert len(bins) == len(plain)
+
+
 @pytest.mark.parametrize("phantoms", ["always", "never"])
 def test_exact_ones_give_the_rows_of_plain_spark_for_every_type_window_and_filter(spark: Any, phantoms: str) -> None:
     rows = spark.sql(ROWS).persist()

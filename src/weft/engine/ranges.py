@@ -245,7 +245,7 @@ def absorb_numbers(kind: str, columns: tuple[pa.Array, ...]) -> tuple[pa.Array, 
     """
     if kind in USERS:
         filled = zip(columns, USERS[kind].identity, strict=True)
-        return tuple(pc.fill_null(c.cast(pa.float64()), float(identity)) for c, identity in filled)
+        return tuple(pc.fill_null(c.cast(pa.float64(), safe=False), float(identity)) for c, identity in filled)
     if not (kind.startswith("moments") or kind == "comoments"):
         return columns
     raw = [_numpy(pc.fill_null(c.cast(pa.float64()), 0.0)) for c in columns]

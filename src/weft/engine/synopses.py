@@ -148,7 +148,8 @@ class Synopses(Ranges):
 
     @cached_property
     def _different_floats(self) -> npt.NDArray[np.float64]:
-        return self._different_values.cast(pa.float64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+        values = self._different_values.cast(pa.float64(), safe=False)  # long integers as the nearest, as in Spark
+        return values.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
     def _quantiles(self, windows: Any, numbers: tuple[float, ...], between: bool) -> tuple[Longs, Longs, Longs]:
         count = len(windows[-1])
@@ -311,7 +312,9 @@ def _middles(middles: npt.NDArray[np.float64], type_: pa.DataType) -> pa.Array:
 
 
 def _typed(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Values as the query's type has them; a sketch holds dates and instants as integers."""
+    """Values as the query's type has them; a sketch holds dates and instants as integers. Integers that no float is
+    equal to become the nearest one.
+    """
     if pa.types.is_date32(type_) and pa.types.is_integer(values.type):
         values = values.cast(pa.int32())
-    return values if values.type == type_ else values.cast(type_)
+    return values if values.type == type_ else values.cast(type_, safe=not pa.types.is_floating(type_))
