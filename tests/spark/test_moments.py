@@ -11,7 +11,7 @@ from weft.spark import weave
 
 pytestmark = pytest.mark.spark
 
-PAIRS = (("y, x", ""), ("z, y", ""), ("s, x", ""), ("y, x", "FILTER (WHERE k = 1)"))
+PAIRS = (("y, x", ""), ("z, y", ""), ("z, c", ""), ("c, z", ""), ("s, x", ""), ("y, x", "FILTER (WHERE k = 1)"))
 NAMES = ("count", "avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2")
 
 ROWS = """
@@ -20,7 +20,7 @@ SELECT timestamp_micros(1700000000000000 + id * 40000) AS ts, id % 3 AS k,
   CASE WHEN id % 7 = 0 OR id BETWEEN 800 AND 850 THEN NULL WHEN id BETWEEN 300 AND 450 THEN 7
     ELSE CAST(id * 31 % 23 AS INT) END AS x,
   CASE WHEN id BETWEEN 200 AND 210 THEN double('NaN') ELSE id % 5 END AS z,
-  CAST(id * 31 % 23 * 2 + id % 4 AS STRING) AS s
+  CAST(id * 31 % 23 * 2 + id % 4 AS STRING) AS s, 1.1D AS c
 FROM range(1200)
 """
 """Times without a pair, with one, with one x or one y for all; y and x of different types; NaN that comes and goes."""
@@ -33,6 +33,7 @@ def test_regressions_are_those_of_plain_spark(spark: Any, phantoms: str) -> None
     texts = []
     for number, (pair, where) in enumerate(PAIRS):
         calls = ", ".join(f"regr_{name}({pair}) {where} AS {name}" for name in NAMES)
+        calls += f", corr({pair}) {where} AS corr"
         length = ("'6 seconds', '2 seconds'", "'40 milliseconds'", "'5 seconds', '500 milliseconds'")[number % 3]
         texts.append(f"SELECT k, window.start AS w, {calls} FROM stream GROUP BY k, window(ts, {length})")
         texts.append(f"SELECT window.start AS w, {calls} FROM stream GROUP BY window(ts, {length})")

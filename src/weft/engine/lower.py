@@ -79,7 +79,10 @@ LOWER: Mapping[str, Lower] = {
     "kurtosis": _from_moments(lambda n, avg, m2, m3, m4: (n * m4 / (m2 * m2) - 3.0, (n == 0) | (m2 == 0))),
     "covar_pop": _from_moments(lambda n, ax, ay, ck, mx, my: (ck / n, n == 0)),
     "covar_samp": _from_moments(lambda n, ax, ay, ck, mx, my: (ck / (n - 1), n <= 1)),
-    "corr": _from_moments(lambda n, ax, ay, ck, mx, my: (ck / np.sqrt(mx * my), (n <= 1) | (mx * my == 0))),
+    # One value for all has no correlation, not even with NaN, which times 0 is no 0.
+    "corr": _from_moments(
+        lambda n, ax, ay, ck, mx, my: (ck / np.sqrt(mx * my), (n <= 1) | (mx == 0) | (my == 0) | (mx * my == 0))
+    ),
     # Regressions have what is explained first: regr_slope(y, x).
     "regr_avgx": _from_moments(lambda n, ay, ax, ck, my, mx: (ax, n == 0)),
     "regr_avgy": _from_moments(lambda n, ay, ax, ck, my, mx: (ay, n == 0)),
