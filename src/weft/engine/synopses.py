@@ -25,6 +25,9 @@ Numbers = npt.NDArray[Any]
 HASHES = 2.0**63
 """A Theta sketch's hashes lie between 0 and this."""
 
+LONGEST = 2.0**63
+"""The least float that is too large for a 64-bit integer."""
+
 SUMS = 2.0**62
 """Whole numbers whose sizes add up to less than this have sums that fit into 64 bits, whichever are added."""
 
@@ -306,9 +309,13 @@ def _sums(sums: Numbers, type_: pa.DataType) -> pa.Array:
 
 def _middles(middles: npt.NDArray[np.float64], type_: pa.DataType) -> pa.Array:
     """Means as the type that Spark gives them: those of whole numbers, dates and instants without what is left over."""
-    if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+    if pa.types.is_decimal(type_):  # without those that have more digits, as in Spark
+        return pa.array(middles, mask=np.abs(middles) >= 10.0 ** (type_.precision - type_.scale)).cast(type_)
+    if pa.types.is_floating(type_):
         return pa.array(middles).cast(type_)
-    return _typed(pa.array(np.trunc(middles).astype(np.int64)), type_)
+    within = np.abs(middles) < LONGEST  # beyond it the last that there is, as in Java
+    ends = np.where(middles < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+    return _typed(pa.array(np.where(within, np.where(within, middles, 0).astype(np.int64), ends)), type_)
 
 
 def _typed(values: pa.Array, type_: pa.DataType) -> pa.Array:
