@@ -38,6 +38,24 @@ def test_weft_weaves_a_bounded_table_into_dataframes_by_name(spark: Any) -> None
     assert "<svg" in answers.explain("html")
 
 
+def test_intervals_are_intervals_also_in_files_and_what_cannot_be_built_of_them_is_refused(spark: Any) -> None:
+    rows = spark.sql(
+        "SELECT timestamp_millis(id * 100) AS ts, make_dt_interval(0, 0, 0, id % 5 - 2) AS i, "
+        "TIMESTAMP_NTZ '2024-01-01 00:00:00' AS t FROM range(50)"
+    )
+    rows.createOrReplaceTempView("stream")
+    text = "SELECT window.start AS w, {} AS a FROM stream GROUP BY window(ts, '1 second', '300 milliseconds')"
+    some = text.format("max(i) AS b, sum(i) AS c, collect_set(i)")
+    found, plain = weave(rows, some).answers()["q1"], spark.sql(some)
+    assert found.schema.simpleString() == plain.schema.simpleString()
+    assert sorted((r.w, r.b, r.c, sorted(r.a)) for r in found.collect()) == sorted(
+        (r.w, r.b, r.c, sorted(r.a)) for r in plain.collect()
+    )
+    for call, said in (("avg(i)", "does not average"), ("histogram_numeric(t, 3)", "timestamp_ntz for histogram")):
+        with pytest.raises(Refused, match=said):
+            weave(rows, text.format(call))
+
+
 def test_over_a_bounded_table_a_life_that_ends_at_a_time_does_and_one_of_some_length_is_all_of_it(spark: Any) -> None:
     table = spark.sql("SELECT timestamp_seconds(id) AS ts FROM range(20)")
     total = "SELECT count(*) AS n, window.end AS end FROM stream GROUP BY window(ts, '5 seconds')"

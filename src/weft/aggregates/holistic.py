@@ -185,10 +185,12 @@ def kll_size(accuracy: float) -> int:
 
 
 def unserved(call: Call, types: Types) -> str | None:
-    """Why weft cannot keep the values of this call, by their type."""
+    """Why weft cannot serve this call, by the types of its arguments."""
+    kind = types.get(call.arguments[0], "") if call.arguments else ""
+    if call.function == "avg" and kind.startswith("interval"):
+        return f"weft does not average values of type {kind}"
     if call.function not in HOLISTIC:
         return None
-    kind = types.get(call.arguments[0], "")
     ordered = call.function in ("percentile", "percentile_disc", "median", "percentile_approx", "histogram_numeric")
     unordered = ("array", "map", "struct", "variant", "string collate", "interval year", "interval month")
     if kind.startswith(unordered) or (ordered and kind.startswith("interval")):
@@ -199,6 +201,8 @@ def unserved(call: Call, types: Types) -> str | None:
             return f"top_k_sum adds up numbers, not {measure}"
         if measure.startswith("decimal") and _digits(measure)[0] > WIDEST_DECIMAL:
             return f"weft adds up decimals of {WIDEST_DECIMAL} digits at most for top_k_sum, not {measure}"
+    if call.function == "histogram_numeric" and kind == "timestamp_ntz":
+        return "weft does not keep values of type timestamp_ntz for histogram_numeric"
     if call.function == "approx_top_k" and kind == "binary":
         return "weft does not keep values of type binary for approx_top_k"
     return None

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import from_arrow_schema
 from rich.console import Console
 from rich.table import Table as RichTable
 
@@ -21,6 +22,9 @@ from weft.spark.kafka import KIND as KAFKA
 from weft.spark.store import Store
 
 Answers = Mapping[str, pa.Table]
+
+SPARK_TYPES = "org.apache.spark.sql.parquet.row.metadata"
+"""Where Spark's own files say what types their columns have."""
 
 
 class UnknownSink(WeftError):
@@ -104,13 +108,22 @@ class ParquetSink:
 def _writer(table: pa.Table) -> Callable[[str, Any], None]:
     # Window bounds and keys repeat, floats do not: a dictionary of floats would be built and thrown away.
     repeated = [path for path, field in _leaves(table.schema) if not pa.types.is_floating(field.type)]
+    notes = _notes(table.schema)
 
     def write(path: str, system: Any) -> None:
-        pq.write_table(
-            table, path, filesystem=system, use_dictionary=repeated, compression="lz4", store_schema=False
-        )
+        with pq.ParquetWriter(
+            path, table.schema, filesystem=system, use_dictionary=repeated, compression="lz4", store_schema=False
+        ) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata(notes)
 
     return write
+
+
+def _notes(schema: pa.Schema) -> dict[str, str]:
+    """Parquet has no intervals: Spark reads from a file's notes that its integers are some."""
+    intervals = any("duration" in str(field.type) for field in schema)
+    return {SPARK_TYPES: from_arrow_schema(schema).json()} if intervals else {}
 
 
 def _as_written(table: pa.Table) -> pa.Schema:
