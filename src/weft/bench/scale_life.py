@@ -104,10 +104,11 @@ def _kill(application: str, executor: str) -> None:
     """Executors of a local cluster ignore SIGTERM, as the driver that began them does; Spark would wait ten seconds
     before it kills them, and so it does where there is no /proc to find them in.
     """
-    wanted = [f"\0{option}\0{value}\0" for option, value in (("--app-id", application), ("--executor-id", executor))]
+    said = (("--app-id", application), ("--executor-id", executor))
+    wanted = [f"\0{option}\0{value}\0".encode() for option, value in said]
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            command = (process / "cmdline").read_text()
+            command = (process / "cmdline").read_bytes()  # others' may be no text
             if all(words in command for words in wanted):
                 os.kill(int(process.name), signal.SIGKILL)
 
