@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from weft.spark.checkpoint import FAN_IN, LARGE, Checkpoint, CheckpointMismatch, Record
+from weft.spark.sink import make_sink
 from weft.spark.store import Store
 
 
@@ -89,3 +91,17 @@ def test_a_record_that_others_follow_is_missed(tmp_path: Path) -> None:
             checkpoint.newest()
         names[lost].write_bytes(content)
     assert checkpoint.newest() == record
+
+
+def test_a_relative_folder_is_the_drivers_wherever_an_executor_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("driver", "executor"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "driver")
+    store, sink = pickle.dumps(Store("state")), pickle.dumps(make_sink("parquet:answers"))
+    monkeypatch.chdir(tmp_path / "executor")
+    pickle.loads(store).write("file", b"x")
+    pickle.loads(sink).write(0, 0, {"q": pa.table({"a": [1]})})
+    assert not list((tmp_path / "executor").iterdir())
+    assert sorted(path.name for path in (tmp_path / "driver").iterdir()) == ["answers", "state"]

@@ -77,6 +77,9 @@ class ParquetSink:
 
     folder: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Store(self.folder).uri)
+
     def open(self, layout: Layout) -> None:
         """A file without rows gives each folder its types before the first answer comes."""
         store = Store(self.folder)

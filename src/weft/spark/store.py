@@ -27,10 +27,14 @@ class Store:
 
     uri: str
 
+    def __post_init__(self) -> None:
+        if "://" not in self.uri:  # executors have working folders of their own
+            object.__setattr__(self, "uri", os.path.abspath(self.uri))
+
     def _open(self) -> tuple[Any, str]:
         if "://" in self.uri:
             return fs.FileSystem.from_uri(self.uri)  # type: ignore[no-any-return]
-        return fs.LocalFileSystem(use_mmap=True), os.path.abspath(self.uri)
+        return fs.LocalFileSystem(use_mmap=True), self.uri
 
     @property
     def local(self) -> bool:
