@@ -21,7 +21,7 @@ from weft.optimizer import optimize
 from weft.optimizer.estimate import estimate
 from weft.optimizer.phantoms.pricing import TablePrices
 from weft.optimizer.weights import ValueWeights, load_weights
-from weft.spark.pipeline import BatchMetrics
+from weft.spark.execution.micro_batch import BatchMetrics
 
 NATIVE = (0.3, 2e-7, 1e-6)
 FINAL = (0.2, 1e-3, 2e-6, 3e-8, 5e-8)

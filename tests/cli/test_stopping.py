@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.spark.checkpoint import Checkpoint
-from weft.spark.store import Store
+from weft.spark.checkpoint.batch_log import Checkpoint
+from weft.spark.checkpoint.files import Store
 
 QUERY = "CREATE VIEW n AS SELECT window.start AS start, count(*) AS n FROM s GROUP BY window(timestamp, '2 seconds')"
 

@@ -29,19 +29,19 @@ from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve
 from weft.optimizer.weights import Weights
 from weft.plan import Plan
-from weft.spark.bind import Binding
-from weft.spark.changing import CannotChange
-from weft.spark.checkpoint import Record, Segment
-from weft.spark.columns import PhysicalColumns
-from weft.spark.live import Live
-from weft.spark.observing import OBSERVED, Observer, Seen
-from weft.spark.pipeline import BatchMetrics, TreeState
-from weft.spark.replay import Held
-from weft.spark.signature import Signature
-from weft.spark.store import Store, StoreError
-from weft.spark.tables import NativeFeed
-from weft.spark.times import Times
-from weft.spark.weaver import Weaver
+from weft.spark.checkpoint.batch_log import Record, Segment
+from weft.spark.checkpoint.files import Store, StoreError
+from weft.spark.execution.micro_batch import BatchMetrics, TreeState
+from weft.spark.execution.statistics import OBSERVED, Observer, Seen
+from weft.spark.options import Times
+from weft.spark.physical.binder import Binding
+from weft.spark.physical.columns import PhysicalColumns
+from weft.spark.physical.planner import Weaver
+from weft.spark.physical.signature import Signature
+from weft.spark.physical.tables import NativeFeed
+from weft.spark.queries.backfill import Held
+from weft.spark.queries.registry import Live
+from weft.spark.queries.validate import CannotChange
 from weft.sql import parse
 
 COLUMNS = (("c0",), ("c1",), ("c2",))
@@ -514,7 +514,7 @@ def test_plans_by_seconds_are_made_anew_where_groups_or_filters_are_not_what_the
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights = Weights(batch=0.1, query=1e-3, row=1e-6, partial=1e-5, kept=1e-7, operation=1e-8, answer=1e-7)
-    monkeypatch.setattr("weft.spark.weaver.load_weights", lambda: weights)
+    monkeypatch.setattr("weft.spark.physical.planner.load_weights", lambda: weights)
     # In one tree short slices are kept for an hour, a partial for each group; apart, each row passes twice.
     windows = windows_of((1_000_000, 1_000), (3_600_000_000, 3_600_000_000))
     live = begin(loom(rate=1e6, cost="seconds", tolerance=0.1), windows, tmp_path)
@@ -561,7 +561,7 @@ def test_filters_in_other_classes_are_bound_beside_the_job_once_for_each_count(
         asked.append(tolerance)
         return "in other classes"
 
-    monkeypatch.setattr("weft.spark.replanning.better_classes", better)
+    monkeypatch.setattr("weft.spark.queries.replanner.better_classes", better)
     live = begin(loom(tolerance=0.1), windows_of((6, 3), (8, 4)), tmp_path)
     live.take_up(0, None)
     live.weigh_classes()

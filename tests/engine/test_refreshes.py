@@ -11,8 +11,8 @@ from test_advance import Entry, entries, layout, naive, partials, rows
 from weft.engine import FOREVER, Layout, State, advance
 from weft.model import Refresh, Window
 from weft.schedule import Schedule
-from weft.spark.checkpoint import Record
-from weft.spark.refreshes import choose_refreshes
+from weft.spark.checkpoint.batch_log import Record
+from weft.spark.execution.refresh import choose_refreshes
 
 ASKED = Window(20, 10), Window(30, 10), Window(50, 10)
 INTERVAL = 10

@@ -18,10 +18,10 @@ from compare import assert_same_rows
 from weft.engine import Layout
 from weft.engine.layout import MARKS
 from weft.spark import RunFailed, weave
-from weft.spark.sink import OtherColumns, make_sink
 from weft.spark.sinks import postgres as module
-from weft.spark.sinks.identity import CannotTell
+from weft.spark.sinks.base import OtherColumns, make_sink
 from weft.spark.sinks.postgres import PostgresFailed, PostgresSink
+from weft.spark.sinks.row_key import CannotTell
 from weft.sql import parse
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -11,7 +11,7 @@ import pytest
 from serving import rows, start
 
 from weft.service import AnswerBuffer, Limits, Server, Service, make_app, open_socket
-from weft.spark.failing import RunFailed
+from weft.spark.errors import RunFailed
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

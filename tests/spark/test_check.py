@@ -15,11 +15,11 @@ from weft.aggregates import Component
 from weft.cli.app import app
 from weft.engine import FeedLayout, Grouping, Layout, TreeLayout
 from weft.model import Edges, Window
-from weft.spark.check import NoCheckpoint, Report, check_checkpoint
-from weft.spark.checkpoint import CHECKPOINT_VERSION, Checkpoint, Record
-from weft.spark.notes import SparkNotes
-from weft.spark.plans import Change, newest_plan, plan_names, plan_notes, plan_record, write_plan
-from weft.spark.store import Store
+from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION, Checkpoint, Record
+from weft.spark.checkpoint.files import Store
+from weft.spark.checkpoint.plan_log import Change, newest_plan, plan_names, plan_notes, plan_record, write_plan
+from weft.spark.checkpoint.spark_offsets import SparkNotes
+from weft.spark.checkpoint.verify import NoCheckpoint, Report, check_checkpoint
 
 LAST = 19
 GROUPING = Grouping(0, (pa.field("k0", pa.string()),))

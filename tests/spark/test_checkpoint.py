@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from weft.spark.checkpoint import FAN_IN, LARGE, Checkpoint, CheckpointMismatch, Record
-from weft.spark.sink import make_sink
-from weft.spark.store import Store
+from weft.spark.checkpoint.batch_log import FAN_IN, LARGE, Checkpoint, CheckpointMismatch, Record
+from weft.spark.checkpoint.files import Store
+from weft.spark.sinks.base import make_sink
 
 
 def batches(

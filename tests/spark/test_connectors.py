@@ -14,13 +14,13 @@ import pytest
 from pyspark.errors import PySparkRuntimeError
 
 from weft.spark import connectors, open_source, weave
-from weft.spark.bad import BadSink, make_bad_sink
 from weft.spark.connectors import MissingConnector, resolving
-from weft.spark.kafka import BadAddress, KafkaAddress
-from weft.spark.sinks.identity import CannotTell, Identity, identities
+from weft.spark.kafka_connector import BadAddress, KafkaAddress
+from weft.spark.sinks.json_rows import json_rows
 from weft.spark.sinks.kafka import KafkaSink, NoTopic
-from weft.spark.sinks.text import json_rows
-from weft.spark.source import UnknownSource
+from weft.spark.sinks.row_key import CannotTell, Identity, identities
+from weft.spark.sources.corrupt_records import BadSink, make_bad_sink
+from weft.spark.sources.open import UnknownSource
 
 TOPIC = "kafka:127.0.0.1:9/trades"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft.spark.counting import LARGER, SAMPLE, Sample
+from weft.spark.partial.sampling import LARGER, SAMPLE, Sample
 
 
 @pytest.mark.parametrize(

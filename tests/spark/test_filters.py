@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from weft.spark import weave
-from weft.spark.signature import WORD_BITS
+from weft.spark.physical.signature import WORD_BITS
 
 pytestmark = pytest.mark.spark
 

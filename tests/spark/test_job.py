@@ -16,8 +16,8 @@ from weft.cli import app
 from weft.optimizer import CannotOptimize
 from weft.optimizer.weights import Weights, save_weights, weights_file
 from weft.spark import NotServed, open_source, weave
-from weft.spark.sink import UnknownSink, make_sink
-from weft.spark.source import UnknownSource
+from weft.spark.sinks.base import UnknownSink, make_sink
+from weft.spark.sources.open import UnknownSource
 from weft.sql import Refused
 
 pytestmark = pytest.mark.spark

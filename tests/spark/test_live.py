@@ -13,10 +13,10 @@ from streams import SCHEMA, Stream, expected, latest, settle
 
 from compare import assert_same_rows
 from weft.spark import weave
-from weft.spark.blame import QueriesFailed
-from weft.spark.changing import CannotChange
-from weft.spark.failing import RunFailed
-from weft.spark.sink import NoopSink, OtherColumns
+from weft.spark.errors import RunFailed
+from weft.spark.execution.failing_queries import QueriesFailed
+from weft.spark.queries.validate import CannotChange
+from weft.spark.sinks.base import NoopSink, OtherColumns
 from weft.sql import Refused, parse
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from weft.spark import memory
+from weft.spark.final import worker
 
 
 class Knot:
@@ -21,20 +21,20 @@ class Knot:
 def test_what_stays_is_hidden_from_the_collector_and_garbage_among_it_is_found_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory, "_TASKS", count(1))
+    monkeypatch.setattr(worker, "_TASKS", count(1))
     knot = Knot()
     seen = weakref.ref(knot)
     try:
-        memory.freeze_what_stays()
+        worker.freeze_what_stays()
         hidden = gc.get_freeze_count()
         assert hidden > 1000, "modules are there for ever"
         del knot
         gc.collect()
         assert seen() is not None, "the collector does not look at it"
-        memory.freeze_what_stays()
+        worker.freeze_what_stays()
         assert seen() is None
         later = [[] for _ in range(hidden)]  # type: ignore[var-annotated]
-        memory.freeze_what_stays()
+        worker.freeze_what_stays()
         assert gc.get_freeze_count() < hidden + len(later), "the third task leaves things as they are"
     finally:
         gc.unfreeze()

@@ -12,12 +12,12 @@ from compare import assert_same_rows
 from weft.aggregates import register
 from weft.optimizer.phantoms.pricing import TablePrices, prices_file, save_prices
 from weft.spark import weave
-from weft.spark.blame import QueriesFailed
-from weft.spark.counting import LARGER
-from weft.spark.lfta import LEAST_MEMORY
-from weft.spark.phantoms import FEWEST, Phantoms
-from weft.spark.scatter import able, own_types
-from weft.spark.sub_aggregate import timed
+from weft.spark.execution.failing_queries import QueriesFailed
+from weft.spark.partial.aggregate import timed
+from weft.spark.partial.hash_tables import LEAST_MEMORY
+from weft.spark.partial.row_exchange import able, own_types
+from weft.spark.partial.sampling import LARGER
+from weft.spark.physical.rollup import FEWEST, Phantoms
 
 pytestmark = pytest.mark.spark
 

@@ -12,11 +12,11 @@ from streams import Stream, expected, settle
 
 from compare import assert_same_rows
 from weft.spark import NotServed, weave
-from weft.spark.check import check_checkpoint
-from weft.spark.checkpoint import Checkpoint, CheckpointMismatch, Record
-from weft.spark.places import SLOTS, Places
-from weft.spark.store import Store
-from weft.spark.weighing import weigh
+from weft.spark.checkpoint.batch_log import Checkpoint, CheckpointMismatch, Record
+from weft.spark.checkpoint.bucket_map import SLOTS, Places
+from weft.spark.checkpoint.files import Store
+from weft.spark.checkpoint.verify import check_checkpoint
+from weft.spark.partial.skew import weigh
 
 QUERIES = {
     "by_key": "SELECT k, window.start AS start, count(*) AS n, sum(v) AS s FROM stream "

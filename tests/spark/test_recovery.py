@@ -21,10 +21,10 @@ import pytest
 from compare import assert_same_rows
 from soak import KILLS, SOAK
 from weft.spark import RunFailed, weave
-from weft.spark.check import check_checkpoint
-from weft.spark.checkpoint import CHECKPOINT_VERSION, CheckpointMismatch
-from weft.spark.sink import OtherColumns
-from weft.spark.store import StoreError
+from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION, CheckpointMismatch
+from weft.spark.checkpoint.files import StoreError
+from weft.spark.checkpoint.verify import check_checkpoint
+from weft.spark.sinks.base import OtherColumns
 from weft.sql import parse
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -10,11 +10,11 @@ import pytest
 from streams import BEGIN, Stream, expected, settle
 
 from compare import assert_same_rows
-from weft.spark.changing import CannotChange
-from weft.spark.failing import RunFailed
-from weft.spark.plans import write_plan
-from weft.spark.replay import Replays
-from weft.spark.store import StoreError
+from weft.spark.checkpoint.files import StoreError
+from weft.spark.checkpoint.plan_log import write_plan
+from weft.spark.errors import RunFailed
+from weft.spark.queries.backfill import Replays
+from weft.spark.queries.validate import CannotChange
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -164,7 +164,8 @@ def test_a_start_that_fails_reads_no_past_any_more(stream: Stream, monkeypatch: 
     monkeypatch.setattr(Replays, "_read_again", read)
     stopped_while_it_waits(stream)
     assert len(ended) == 1
-    for starts, what in enumerate(("weft.spark.sink.ParquetSink.open", "weft.spark.driving._begun"), 2):
+    parts = ("weft.spark.sinks.base.ParquetSink.open", "weft.spark.execution.stream_execution._begun")
+    for starts, what in enumerate(parts, 2):
         with monkeypatch.context() as refusing:
             refusing.setattr(what, refuse)
             with pytest.raises(CannotChange, match="not here"):
@@ -183,7 +184,7 @@ def test_a_drain_that_found_no_room_for_its_plan_is_tried_again_and_gives_all(
             raise StoreError("the disk is full")
         write_plan(store, record)
 
-    monkeypatch.setattr("weft.spark.live.write_plan", write)
+    monkeypatch.setattr("weft.spark.queries.registry.write_plan", write)
     stream.write(3)
     run = stream.start(FIRST)
     settle(run)

@@ -18,7 +18,7 @@ from streams import BEGIN, Stream, expected, settle
 
 from compare import assert_same_rows
 from soak import SOAK
-from weft.spark.changing import CannotChange
+from weft.spark.queries.validate import CannotChange
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
-from weft.spark.seen import Seen, look_at
+from weft.spark.execution.watermark import Seen, look_at
+from weft.spark.partial.aggregate import place
 from weft.spark.session import batch_settings
-from weft.spark.sub_aggregate import place
 
 
 def test_buckets_are_looked_at_where_they_are_in_one_stage(spark: Any) -> None:

@@ -14,12 +14,12 @@ from streams import BEGIN, Stream, expected, settle
 
 from compare import assert_same_rows
 from weft.engine import FOREVER
-from weft.spark.ask import CannotAsk
-from weft.spark.checkpoint import Checkpoint, Record
-from weft.spark.driving import Driver
-from weft.spark.late import BadLateSink, make_late_sink
-from weft.spark.pipeline import Pipeline
-from weft.spark.times import BadTimes, Times
+from weft.spark.adhoc import CannotAsk
+from weft.spark.checkpoint.batch_log import Checkpoint, Record
+from weft.spark.execution.micro_batch import Pipeline
+from weft.spark.execution.stream_execution import Driver
+from weft.spark.options import BadTimes, Times
+from weft.spark.sinks.late_rows import BadLateSink, make_late_sink
 
 BY_KEY = "SELECT k, window.start AS start, count(*) AS n, sum(v) AS total FROM stream \
 GROUP BY k, window(ts, '30 seconds', '7 seconds')"

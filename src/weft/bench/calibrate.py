@@ -20,7 +20,7 @@ from weft.optimizer.weights import ValueWeights, Weights
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from weft.spark.pipeline import BatchMetrics
+    from weft.spark.execution.micro_batch import BatchMetrics
 
 WARM_BATCHES = 2
 """The first batches of a stream compile and fill caches."""
@@ -220,7 +220,7 @@ def measure_stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Samp
 
 def _operation_seconds(partials: int = 2_000_000) -> float:
     """Tables for windows over a column combine twice a partial, one core at a time; with memory as workers have it."""
-    from weft.spark.memory import keep_freed_memory
+    from weft.spark.final.worker import keep_freed_memory
 
     keep_freed_memory()
     made = technique("blocks", "float_sum")

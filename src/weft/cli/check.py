@@ -18,8 +18,8 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
     """Look at a checkpoint: what it holds, whether all of it is there, and what to do where it is not."""
-    from weft.spark.check import NoCheckpoint, check_checkpoint, to_json
-    from weft.spark.checkpoint import CHECKPOINT_VERSION
+    from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION
+    from weft.spark.checkpoint.verify import NoCheckpoint, check_checkpoint, to_json
 
     if "://" not in checkpoint and not Path(checkpoint).is_dir():
         raise NoCheckpoint(f"{checkpoint} is not a folder; give the folder that a run was started with as checkpoint")

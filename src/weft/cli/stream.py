@@ -17,7 +17,7 @@ from weft.optimizer.serving import known_latency
 
 if TYPE_CHECKING:
     from weft.spark import Job, Run
-    from weft.spark.times import Late
+    from weft.spark.options import Late
 
 P = ParamSpec("P")
 

@@ -20,8 +20,8 @@ from weft.service.preview import Preview, preview
 from weft.service.problems import Problem, described, handle_problems, respond
 from weft.service.prometheus import CONTENT_TYPE, exposition
 from weft.service.values import columns_of, rows_of
-from weft.spark.done import iso
-from weft.spark.pipeline import BatchMetrics
+from weft.spark.execution.micro_batch import BatchMetrics
+from weft.spark.execution.progress import iso
 
 Name = Annotated[str, Path(description="The name of a query.")]
 Names = Annotated[

@@ -18,8 +18,8 @@ from weft.service.limits import Limits
 from weft.service.paused import Paused
 from weft.service.problems import Unserved
 from weft.spark import Run
-from weft.spark.changing import CannotChange, Since
-from weft.spark.failing import RunFailed
+from weft.spark.errors import RunFailed
+from weft.spark.queries.validate import CannotChange, Since
 from weft.sql import parse
 
 

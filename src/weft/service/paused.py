@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.model import ACQ
-from weft.spark.store import Store
+from weft.spark.checkpoint.files import Store
 
 FILE = "paused.json"
 

@@ -11,7 +11,7 @@ import pyspark
 from pyspark.errors import AnalysisException, PySparkException
 
 from weft.model import WeftError
-from weft.spark.kafka import KIND, KafkaAddress
+from weft.spark.kafka_connector import KIND, KafkaAddress
 
 JARS = "WEFT_CONNECTOR_JARS"
 """A folder of jars that is used instead of Maven Central: without a network, or for another release."""

@@ -15,23 +15,23 @@ from pyspark.sql import DataFrame
 from weft.optimizer.serving import Latency, known_latency
 from weft.plan import Plan, explain, to_fragment, to_html, to_json
 from weft.plan.synopses import warn_of_synopses
-from weft.spark.aside import AsideRows
-from weft.spark.bad import make_bad_sink
-from weft.spark.bind import Binding
-from weft.spark.blame import QueriesFailed, blame
-from weft.spark.late import make_late_sink
-from weft.spark.lfta import TABLE_MEMORY, known_memory
-from weft.spark.members import lived, lives_of
-from weft.spark.phantoms import Phantoms, known_grouping, known_phantoming
-from weft.spark.pipeline import BatchMetrics, Pipeline
-from weft.spark.places import Places
+from weft.spark.checkpoint.bucket_map import Places
+from weft.spark.execution.failing_queries import QueriesFailed, blame
+from weft.spark.execution.micro_batch import BatchMetrics, Pipeline
+from weft.spark.options import Late, Times
+from weft.spark.partial.hash_tables import TABLE_MEMORY, known_memory
+from weft.spark.physical.binder import Binding
+from weft.spark.physical.explain import sharing
+from weft.spark.physical.planner import DEFAULT_TOLERANCE, Weaver
+from weft.spark.physical.rollup import Phantoms, known_grouping, known_phantoming
+from weft.spark.queries.membership import lived, lives_of
 from weft.spark.run import NotServed, Run
 from weft.spark.session import require_classic, use_this_python
-from weft.spark.sharing import sharing
-from weft.spark.sink import ParquetSink, Sink, folder_of, make_sink
-from weft.spark.tap import Tap
-from weft.spark.times import Late, Times
-from weft.spark.weaver import DEFAULT_TOLERANCE, Weaver
+from weft.spark.sinks.base import ParquetSink, Sink, folder_of, make_sink
+from weft.spark.sinks.late_rows import make_late_sink
+from weft.spark.sinks.listener import Tap
+from weft.spark.sinks.side_output import AsideRows
+from weft.spark.sources.corrupt_records import make_bad_sink
 from weft.sql.read import Queries, read_queries
 
 AT_ONCE = "0 seconds"

@@ -16,17 +16,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from weft.model import ACQ, Life, WeftError
 from weft.plan import Plan
-from weft.spark.aside import AsideRows
-from weft.spark.ask import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
-from weft.spark.changing import CannotChange, Since
-from weft.spark.checkpoint import Checkpoint
-from weft.spark.done import iso, show_metrics, show_passes, show_trees
-from weft.spark.driving import Driver
-from weft.spark.pipeline import BatchMetrics
-from weft.spark.sink import MemorySink, Sink
-from weft.spark.starting import start
-from weft.spark.store import Store
-from weft.spark.tap import Tap
+from weft.spark.adhoc import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
+from weft.spark.checkpoint.batch_log import Checkpoint
+from weft.spark.checkpoint.files import Store
+from weft.spark.execution.micro_batch import BatchMetrics
+from weft.spark.execution.progress import iso, show_metrics, show_passes, show_trees
+from weft.spark.execution.recovery import start
+from weft.spark.execution.stream_execution import Driver
+from weft.spark.queries.validate import CannotChange, Since
+from weft.spark.sinks.base import MemorySink, Sink
+from weft.spark.sinks.listener import Tap
+from weft.spark.sinks.side_output import AsideRows
 from weft.sql import duration, parse
 from weft.sql.life import lifetime
 from weft.sql.read import Queries, read_queries

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from weft.engine import Layout
 from weft.model import WeftError
 from weft.spark.connectors import connected
-from weft.spark.kafka import KafkaAddress
-from weft.spark.sink import Answers
-from weft.spark.sinks.identity import RETRACTED, Identity, identities
-from weft.spark.sinks.text import json_rows
+from weft.spark.kafka_connector import KafkaAddress
+from weft.spark.sinks.base import Answers
+from weft.spark.sinks.json_rows import json_rows
+from weft.spark.sinks.row_key import RETRACTED, Identity, identities
 
 QUERY = "{query}"
 """Stands in a topic for the name of the query: a topic each."""

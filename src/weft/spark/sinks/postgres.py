@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from weft.engine import Layout
 from weft.model import WeftError
-from weft.spark.sink import Answers, OtherColumns
-from weft.spark.sinks.identity import RETRACTED, Identity, identities
-from weft.spark.sinks.text import json_cells
+from weft.spark.sinks.base import Answers, OtherColumns
+from weft.spark.sinks.json_rows import json_cells
+from weft.spark.sinks.row_key import RETRACTED, Identity, identities
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from weft.model import WeftError
 from weft.spark.connectors import connected
-from weft.spark.kafka import KafkaAddress
+from weft.spark.kafka_connector import KafkaAddress
 
 BAD = "kafka_bad"
 """The value of a record that could not be read, in streams that are read with `bad="aside"`."""

@@ -1,0 +1,65 @@
+"""One-time queries: what the kept slices of a running job can answer, at once and without a Spark job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from weft.engine import FOREVER, Layout, State
+from weft.engine.asking import answer_once, find_source, why_not
+from weft.model import ACQ, WeftError, Workload
+from weft.spark.checkpoint.batch_log import Checkpoint, Record
+from weft.spark.options import Times
+from weft.spark.physical.binder import Binding
+from weft.spark.physical.planner import Weaver
+
+CHANGED_MEANWHILE = 5
+"""How often the state may be merged by a batch while it is read before a question is given up."""
+
+
+class CannotAsk(WeftError):
+    """A one-time query that the kept slices cannot answer."""
+
+
+class StateMoved(Exception):
+    """A batch replaced a segment while it was read."""
+
+
+def ask(weaver: Weaver, acq: ACQ, binding: Binding, checkpoint: Checkpoint, record: Record) -> pa.Table:
+    """Every window of the query that the slices of the record hold whole and that its watermark has passed."""
+    if acq.life is not None:
+        raise CannotAsk("a query that is asked once has no life; leave FOR and UNTIL out, or add it")
+    if record.watermark is None or record.watermark == FOREVER:
+        raise CannotAsk("no slice is kept: " + ("the stream was drained" if record.drained else "no row has come yet"))
+    acq = replace(acq, refresh="exact")  # asked once, there is nothing to refresh
+    plan, asked = replace(weaver, times=Times()).weave(Workload([acq]))
+    (query,), keys = asked.layout.queries, plan.feeds[0].keys
+    layout = _as_written(binding.layout)
+    groupings = dict(enumerate(binding.groupings))
+    source = find_source(query, keys, layout, record.watermark, groupings, record.kept_from(layout))
+    if source is None:
+        reason = why_not(query, keys, layout.trees, groupings)
+        raise CannotAsk(f"the kept slices cannot answer this: {reason}; add it, and it answers from then on")
+    needed = replace(layout, feeds=(), older=tuple(t for t in layout.trees if t.number in source.reader.pools))
+    return answer_once(_read(checkpoint, record, needed), query, source, layout, record.watermark)
+
+
+def _as_written(layout: Layout) -> Layout:
+    """Slices grow together in memory only."""
+    older = tuple(replace(tree, begins=None) for tree in layout.older)
+    return replace(layout.with_trees(lambda tree: replace(tree, begins=None)), older=older)
+
+
+def _read(checkpoint: Checkpoint, record: Record, layout: Layout) -> State:
+    """The state of all buckets as one."""
+    stored: list[dict[int, pa.Table]] = []
+    wanted = {tree.number for tree in layout.trees}
+    for segments in record.segments.values():
+        for segment in segments:
+            if wanted & {int(tree) for tree in segment.parts}:
+                try:
+                    stored.append(checkpoint.read_segment(segment, wanted))
+                except FileNotFoundError as error:
+                    raise StateMoved from error
+    return State(record.watermark).with_tables(layout, stored)

@@ -1,0 +1,1 @@
+"""What a run writes to survive a restart, a file format per module."""

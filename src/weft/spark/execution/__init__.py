@@ -1,0 +1,1 @@
+"""Micro-batches: how the job starts, advances, keeps its watermark, rescales and stops."""

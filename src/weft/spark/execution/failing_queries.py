@@ -1,0 +1,60 @@
+"""Whose fault it is that a batch failed: queries that plain Spark could not answer over its rows either.
+
+Plain Spark would stop those queries and no other, and so does weft. What fails in a bucket names its query; what Spark
+raises on a row does not, so the rows are aggregated again for halves of the queries, until it is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from weft.model import ACQ, WeftError, Workload
+from weft.spark.checkpoint.bucket_map import Places
+from weft.spark.partial.aggregate import sub_aggregate
+from weft.spark.physical.planner import Weaver
+from weft.spark.physical.rollup import Phantoms
+
+DATA_EXCEPTION = "22"
+"""The class of SQLSTATE for values that an expression has no result for: division by zero, overflow, bad casts."""
+
+
+class QueriesFailed(WeftError):
+    """Queries that cannot be answered over the rows that came."""
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        self.reasons = dict(reasons)
+        said = "; ".join(f"{name} cannot be answered: {reason}" for name, reason in self.reasons.items())
+        super().__init__(said)
+
+
+def blame(
+    error: Exception, rows: DataFrame | None, queries: Sequence[ACQ], weaver: Weaver
+) -> dict[str, str]:
+    """The queries that a batch failed for, with the reason; none where it failed for another cause."""
+    if isinstance(error, QueriesFailed):
+        return error.reasons
+    if rows is None or not _on_a_row(error):
+        return {}
+    return _search(rows, queries, replace(weaver, strategy="shared", phantoms=Phantoms("never")))
+
+
+def _search(rows: DataFrame, queries: Sequence[ACQ], weaver: Weaver) -> dict[str, str]:
+    _, binding = weaver.weave(Workload(queries))
+    try:
+        sub_aggregate(rows, binding, Places(1)).write.format("noop").mode("overwrite").save()
+    except PySparkException as error:
+        if not _on_a_row(error):
+            raise
+        if len(queries) == 1:
+            return {queries[0].name: str(error).strip().splitlines()[0]}
+        half = len(queries) // 2
+        return _search(rows, queries[:half], weaver) | _search(rows, queries[half:], weaver)
+    return {}
+
+
+def _on_a_row(error: Exception) -> bool:
+    return isinstance(error, PySparkException) and (error.getSqlState() or "").startswith(DATA_EXCEPTION)

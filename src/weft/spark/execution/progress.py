@@ -1,0 +1,114 @@
+"""What the batches of a run have done, and how it is shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from weft.engine import FOREVER
+from weft.plan import Plan
+from weft.spark.checkpoint.batch_log import Record
+from weft.spark.execution.micro_batch import BatchMetrics, TreeState
+from weft.spark.execution.refresh import refreshed
+from weft.spark.physical.binder import Binding
+
+REMEMBERED = 1000
+"""Batches whose metrics a run remembers."""
+
+RECENT = 10
+"""Batches that rates are taken over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One value, replaced after each batch: whoever reads it sees a record with the binding that its state goes by."""
+
+    record: Record | None
+    binding: Binding
+    batches: tuple[BatchMetrics, ...] = ()
+    """The latest of this run, oldest first."""
+    spent: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each phase, from the start of this run."""
+
+    def and_then(self, record: Record, binding: Binding, batch: BatchMetrics) -> Done:
+        more = {phase: self.spent.get(phase, 0.0) + seconds for phase, seconds in batch.phases.items()}
+        return Done(record, binding, (*self.batches, batch)[-REMEMBERED:], {**self.spent, **more})
+
+    @property
+    def watermark(self) -> int | None:
+        return None if self.record is None or self.record.watermark == FOREVER else self.record.watermark
+
+
+def show_trees(done: Done) -> list[dict[str, Any]]:
+    """Slices and partials are known from the first batch of this run on, and None before."""
+    sizes = {} if done.record is None else done.record.kept_bytes()
+    kept = done.batches[-1].trees if done.batches else {}
+    empty = TreeState(0, 0) if done.batches else None
+    return [
+        {
+            "tree": tree.number,
+            "queries": [query.name for query in tree.queries],
+            "slices": None if (state := kept.get(tree.number, empty)) is None else state.slices,
+            "partials": None if state is None else state.partials,
+            "state_bytes": sizes.get(tree.number, 0),
+        }
+        for tree in done.binding.layout.trees
+    ]
+
+
+def show_passes(binding: Binding) -> list[dict[str, Any]]:
+    return [
+        {
+            "keys": list(feed.keys.values()),
+            "filters": list(feed.signature.filters),
+            "queries": [query.name for tree in feed.layout.trees for query in tree.queries],
+            "phantom": None if table is None else sorted(table),
+        }
+        for feed, table in zip(binding.feeds, binding.phantoms.above(binding.feeds), strict=True)
+    ]
+
+
+def show_metrics(
+    done: Done, now: float, plan: Plan, plan_changes: int, waiting: Sequence[str], failed: Mapping[str, str]
+) -> dict[str, Any]:
+    """Counters of the record, rates over the latest batches, and how the queries stand; `now` in seconds."""
+    mark, recent = done.watermark, done.batches[-RECENT:]
+    record = done.record or Record(-1)  # before the first batch all counters are what a record begins with
+    schedule = record.schedule
+    busy = sum(m.seconds for m in recent) or None
+    return {
+        "batch": None if done.record is None else record.batch,
+        "rows": record.rows,
+        "rows_per_second": sum(m.rows for m in recent) / busy if busy else 0.0,
+        "watermark": iso(mark),
+        "lag_seconds": None if record.latest is None else max(0.0, now - record.latest / 1e6),
+        "answers": sum(record.answers.values()),
+        "answers_per_second": sum(m.answers for m in recent) / busy if busy else 0.0,
+        "late": sum(record.late.values()),
+        "bad": record.bad,
+        "late_by_query": dict(record.late),
+        "answers_by_query": dict(record.answers),
+        "matched_by_query": dict(record.matched),
+        "state_bytes_written": record.state_bytes,
+        "synopsis_bytes": recent[-1].synopsis_bytes if recent else 0,
+        "refreshes_by_query": refreshed(done.binding.layout, schedule, mark),
+        "refreshes": sum(schedule.refreshes.values()),
+        "refreshes_per_second": sum(m.refreshes for m in recent) / busy if busy else 0.0,
+        "refresh_runs": schedule.runs,
+        "refresh_shared_runs": schedule.shared_runs,
+        "waiting": list(waiting),
+        "failed": dict(failed),
+        "queries": len(plan.workload),
+        "trees": len(plan.trees),
+        "plan_changes": plan_changes,
+        "seconds_by_phase": dict(done.spent),
+    }
+
+
+def iso(micros: int | None) -> str | None:
+    """A time in ISO 8601; none for none, and for the end of time."""
+    if micros is None or micros == FOREVER:
+        return None
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(micros // 1_000_000)) + f".{micros % 1_000_000:06d}Z"

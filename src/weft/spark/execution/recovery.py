@@ -1,0 +1,88 @@
+"""Where a run goes on from: what its checkpoint says, mended where the last one was killed."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION, Checkpoint, Record
+from weft.spark.checkpoint.bucket_map import Places
+from weft.spark.checkpoint.spark_offsets import SparkNotes
+from weft.spark.execution.micro_batch import Pipeline
+from weft.spark.execution.rescale import move
+from weft.spark.options import Times
+from weft.spark.queries.registry import Live
+from weft.spark.sinks.base import JobSink, RepeatedSink, Sink
+from weft.spark.sinks.listener import Tap
+from weft.spark.sinks.side_output import AsideRows
+
+if TYPE_CHECKING:
+    from weft.spark.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    checkpoint: Checkpoint
+    notes: SparkNotes
+    record: Record | None
+    """Of the last batch that counts."""
+    live: Live
+    pipeline: Pipeline
+    """Of the batch that follows."""
+    placed: bool
+    """Whether it is known which bucket each group is in; if not, the rows of the first batch say."""
+
+
+def start(
+    job: Job,
+    checkpoint: Checkpoint,
+    sink: Sink,
+    late_sink: AsideRows | None,
+    tap: Tap | None,
+    bad_sink: AsideRows | None,
+    interval: float | None,
+    undo: ExitStack,
+) -> Start:
+    """No batch runs yet, but the plan of the next is written down, the sink knows what will come, and pasts are read
+    that queries wait for. `undo` is told how to end that.
+    """
+    times = job.weaver.times
+    record, notes = _mended(checkpoint, times)
+    places, places_file = checkpoint.places(record)
+    buckets = job.buckets or (job.cores if places is None else places.buckets)
+    weaver = replace(job.weaver, buckets=buckets)
+    bound = job.binding if job.weaver.buckets == buckets else weaver.bind(job.plan, ())
+    live = Live(weaver, job.plan, bound, checkpoint.store, sink.open, buckets)
+    undo.callback(live.stop)
+    following = 0 if record is None else record.batch + 1
+    binding = live.take_up(following, record)
+    moving = places is not None and places.buckets != buckets
+    if isinstance(sink, RepeatedSink) and (binding.homes or moving):
+        sink.undo(following)
+    if moving:
+        places, places_file = None, ""
+        if record is not None:
+            record = move(job.stream.sparkSession, checkpoint, record, binding, buckets)
+            places, places_file = checkpoint.places(record)
+    limit, epoch = weaver.synopsis_limit, uuid.uuid4().hex
+    pipeline = Pipeline(
+        binding, places or Places(buckets), times, sink, checkpoint, late_sink, tap, bad_sink, limit, epoch,
+        interval, places_file,
+    )  # fmt: skip
+    if isinstance(sink, JobSink):
+        sink.begin(checkpoint.identity())
+    sink.open(binding.layout)
+    return Start(checkpoint, notes, record, live, pipeline, placed=places is not None)
+
+
+def _mended(checkpoint: Checkpoint, times: Times) -> tuple[Record | None, SparkNotes]:
+    """The last record, without what was left behind after it."""
+    checkpoint.agree({"version": CHECKPOINT_VERSION, **times.agreed()})
+    record = checkpoint.newest()
+    checkpoint.verify(record)
+    checkpoint.repair(record)
+    notes = SparkNotes(checkpoint.store)
+    notes.mend(-1 if record is None else record.batch - record.apart)
+    return record, notes

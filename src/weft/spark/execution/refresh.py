@@ -1,0 +1,81 @@
+"""Queries that are answered at most so often: what the scheduler is told of a batch, and what it is told back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from weft.engine import FOREVER, Layout
+from weft.model import Refresh
+from weft.schedule import Asked, Schedule, choose
+from weft.spark.checkpoint.batch_log import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshes:
+    """What is refreshed in a batch."""
+
+    refresh: Mapping[str, Refresh]
+    before: Schedule
+    after: Schedule
+
+    def measured(
+        self, reports: Iterable[Mapping[str, Any]], seconds: float, advanced: float, interval: float | None, cores: int
+    ) -> Schedule:
+        """What the batch leaves to the next; it took `seconds`, its rows moved event time on by `advanced` seconds, and
+        `reports` are what buckets say of refreshing. Without an interval there is no time to keep."""
+        scans: Counter[str] = Counter()
+        answers: Counter[str] = Counter()
+        for report in reports:
+            scans.update(report["scans"])
+            answers.update(report["refreshes"])
+        spent = (scans.total() + sum(s * self.refresh[name].count for name, s in answers.items())) / cores
+        pace, others = self.after.pace, seconds - spent
+        if interval is not None:
+            pace = pace.after(seconds, others, advanced)
+        grant = None if interval is None else pace.grant(interval, others)
+        return replace(self.after.measured(_shared(scans, cores), _shared(answers, cores), grant), pace=pace)
+
+
+def _shared(seconds: Mapping[str, float], cores: int) -> dict[str, float]:
+    return {name: each / cores for name, each in seconds.items()}
+
+
+def asked(layout: Layout) -> Iterator[Asked]:
+    """The queries that leave it to weft when they are answered."""
+    for tree in layout.current:
+        for query in tree.queries:
+            if query.asked is not None and query.name not in layout.held:
+                asks = repr((query.filter, query.calls, query.outputs, query.having))
+                window, interval = query.asked, query.window.slide
+                yield Asked(query.name, tree.reads(query), asks, window, interval, query.since, query.priority)
+
+
+def choose_refreshes(layout: Layout, before: Record | None, until: int) -> Refreshes:
+    schedule = Schedule() if before is None else before.schedule
+    queries = list(asked(layout))
+    if not queries or until == -FOREVER:
+        return Refreshes({}, schedule, schedule)
+    passed = None if before is None else before.watermark
+    chosen = choose(queries, schedule, passed, until, unlimited=until == FOREVER)
+    return Refreshes(chosen.refresh, schedule, chosen.after)
+
+
+def refreshed(layout: Layout, schedule: Schedule, watermark: int | None) -> dict[str, dict[str, Any]]:
+    """Of each query that was answered: how often, the end of its newest window in microseconds, how many seconds of
+    event time ago the next one was due, and the seconds between two answers as they are asked for and as planned."""
+    if watermark is None:
+        return {}
+    return {
+        query.name: {
+            "refreshes": schedule.refreshes.get(query.name, 0),
+            "answered": schedule.answered[query.name],
+            "late_seconds": query.lateness(schedule.answered[query.name], watermark) / 1e6,
+            "slide_seconds": query.window.slide / 1e6,
+            "period_seconds": schedule.periods.get(query.name, query.window.slide) / 1e6,
+        }
+        for query in asked(layout)
+        if query.name in schedule.answered
+    }

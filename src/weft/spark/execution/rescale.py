@@ -1,0 +1,135 @@
+"""State in other buckets: between two runs of a job, one Spark job, each bucket read and divided where it is read.
+
+A group goes as a whole, with its partials in the order that they came in, so answers do not change.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from weft.aggregates import learn
+from weft.engine import Layout, State, to_table
+from weft.spark.checkpoint.batch_log import Checkpoint, Record, Segment, segment_from
+from weft.spark.checkpoint.bucket_map import Places, group_hash, slot
+from weft.spark.physical.binder import Binding
+from weft.spark.session import batch_settings
+
+REPORT = "bucket int, segment string"
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """The state of a record, read a bucket at a time in executors."""
+
+    layout: Layout
+    checkpoint: Checkpoint
+    batch: int
+    segments: Mapping[str, tuple[Segment, ...]]
+    columns: Mapping[int, tuple[str, ...]]
+    """The physical columns of each grouping's keys."""
+    schema: pa.Schema
+    """Of `groups`."""
+
+    def groups(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """(old) -> (old, grouping, number, weight, keys...): each group of a bucket, and how much is kept of it."""
+        for old in [int(number) for batch in batches for number in batch.column("old").to_pylist()]:
+            state = self._read(old)
+            for grouping, columns in self.columns.items():
+                index = state.groups.get(grouping)
+                if index is None:
+                    continue
+                numbers = np.arange(len(index), dtype=np.int32)
+                mine = (t.number for t in self.layout.trees if t.grouping.number == grouping)
+                kept = [state.trees[number].groups for number in mine if number in state.trees]
+                weights = np.bincount(np.concatenate(kept), minlength=len(index))
+                found = {
+                    "old": pa.array(np.full_like(numbers, old)),
+                    "grouping": pa.array(np.full_like(numbers, grouping)),
+                    "number": pa.array(numbers),
+                    "weight": pa.array(weights, pa.int64()),
+                    **dict(zip(columns, index.columns, strict=True)),
+                }
+                yield pa.RecordBatch.from_arrays(
+                    [found.get(field.name, pa.nulls(len(index), field.type)) for field in self.schema],
+                    schema=self.schema,
+                )
+
+    def divide(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """(old, grouping, number, bucket) -> (bucket, segment), one for each bucket that gets some of the old one."""
+        received = [batch for batch in batches if batch.num_rows]
+        if not received:
+            return
+        groups = pa.Table.from_batches(received)
+        state = self._read(int(groups.column("old")[0].as_py()))
+        homes = {}
+        for grouping in self.columns:
+            mine = groups.filter(pc.equal(groups.column("grouping"), grouping))
+            homes[grouping] = np.empty(mine.num_rows, np.int32)
+            homes[grouping][mine.column("number").to_numpy()] = mine.column("bucket").to_numpy()
+        for bucket in sorted(set(groups.column("bucket").to_pylist())):
+            tables = {}
+            for tree in self.layout.trees:
+                kept = state.trees.get(tree.number)
+                if kept is not None:
+                    here = kept.where(homes[tree.grouping.number][kept.groups] == bucket)
+                    tables[tree.number] = to_table(here, state.groups[tree.grouping.number])
+            segment = self.checkpoint.write_segment(bucket, self.batch, tables)
+            if segment is not None:
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array([bucket], pa.int32()), pa.array([json.dumps(asdict(segment))])], ["bucket", "segment"]
+                )
+
+    def _read(self, old: int) -> State:
+        learn(self.layout.users)
+        segments = self.segments.get(str(old), ())
+        return State().with_tables(self.layout, [self.checkpoint.read_segment(s) for s in segments])
+
+
+def move(spark: SparkSession, checkpoint: Checkpoint, record: Record, binding: Binding, buckets: int) -> Record:
+    """The record with its state in so many buckets, placed by what is kept of each slot; committed.
+
+    Killed before that, the old state still counts.
+    """
+    keyed = {feed.layout.grouping.number: feed for feed in binding.feeds}
+    trees = tuple(tree for tree in binding.layout.trees if tree.grouping.number in keyed)
+    types = {"old": "int", "grouping": "int", "number": "int", "weight": "bigint", **binding.columns.key_types}
+    schema = pa.schema([(name, pa.int32()) for name in ("old", "grouping", "number")] + [("weight", pa.int64())])
+    for feed in keyed.values():
+        for name, field in zip(feed.layout.key_columns, feed.layout.grouping.keys, strict=True):
+            if name not in schema.names:
+                schema = schema.append(pa.field(name, field.type))
+    old = _Old(
+        replace(binding.layout, feeds=(), older=trees),
+        checkpoint,
+        record.batch,
+        record.segments,
+        {number: feed.layout.key_columns for number, feed in keyed.items()},
+        schema,
+    )
+    branches = " ".join(f"WHEN {number} THEN {group_hash(list(feed.keys))}" for number, feed in keyed.items())
+    hashed = f"CASE grouping {branches} END"
+    count = max(1, len(record.segments))
+    with batch_settings(spark, buckets):
+        numbers = spark.range(0, count, 1, count).selectExpr("CAST(id AS INT) AS old")
+        groups = numbers.mapInArrow(old.groups, ", ".join(f"{name} {types[name]}" for name in schema.names))
+        placed = groups.where(f"grouping IN ({', '.join(str(n) for n, feed in keyed.items() if feed.keys) or -1})")
+        weights = placed.selectExpr(f"{slot(hashed)} AS slot", "weight").groupBy("slot").sum("weight").collect()
+        places = Places.weighed(buckets, {row[0]: float(row[1]) for row in weights})
+        homes = groups.selectExpr("old", "grouping", "number", f"{places.bucket(hashed)} AS bucket")
+        found = homes.mapInArrow(old.divide, REPORT).collect()
+    segments: dict[str, list[Segment]] = {str(bucket): [] for bucket in range(buckets)}
+    for row in found:
+        segments[str(row["bucket"])].append(segment_from(json.loads(row["segment"])))
+    name = checkpoint.write_places(places, f"places/{uuid.uuid4().hex[:8]}.json")
+    moved = replace(record, segments={bucket: tuple(mine) for bucket, mine in segments.items()}, places=name)
+    moved, _ = checkpoint.commit(moved, None)
+    checkpoint.repair(moved)
+    return moved

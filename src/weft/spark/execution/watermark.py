@@ -1,0 +1,58 @@
+"""What the partials of a batch say of its rows, before a window is answered: the watermark comes from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from weft.spark.partial.aggregate import LATEST
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    latest: int | None
+    """The greatest event time."""
+    earliest: int | None
+    """The first slice that has rows."""
+    rows: int
+    partials: int
+    selectivity: float
+    """The share of the rows that a pass makes partials of."""
+
+    @classmethod
+    def of(cls, buckets: Sequence[Any]) -> Seen:
+        """
+        >>> one = {"latest": 7, "earliest": 2, "rows": 3, "read": 6, "wanted": 3, "partials": 2}
+        >>> Seen.of([one, {**one, "latest": None, "earliest": 1, "rows": None, "read": 2, "wanted": None}])
+        Seen(latest=7, earliest=1, rows=3, partials=4, selectivity=0.375)
+        """
+
+        def known(name: str) -> list[int]:
+            return [bucket[name] for bucket in buckets if bucket[name] is not None]
+
+        rows, read, wanted, partials = (sum(known(name)) for name in ("rows", "read", "wanted", "partials"))
+        latest, earliest = max(known("latest"), default=None), min(known("earliest"), default=None)
+        return cls(latest, earliest, rows, partials, wanted / read if read else 1.0)
+
+
+def look_at(partials: DataFrame, rows: Column) -> Seen:
+    """partials  (bucket, feed, slice, words..., keys..., latest, components...), a partition for each bucket
+    found     (latest, earliest, rows, read, wanted, partials), one for each bucket that has some
+
+    Buckets are partitions already, so no stage brings them together: the driver adds up what each says. `rows` is how
+    many a partial is of.
+    """
+    found = partials.groupBy("bucket").agg(
+        F.max(LATEST).alias("latest"),
+        F.min("slice").alias("earliest"),
+        F.sum(F.when(F.col("feed") == 0, rows)).alias("rows"),
+        F.sum(rows).alias("read"),
+        # A row that no query of a feed wants has no slice.
+        F.sum(F.when(F.col("slice").isNotNull(), rows)).alias("wanted"),
+        F.count(F.lit(1)).alias("partials"),
+    )
+    return Seen.of(found.drop("bucket").collect())

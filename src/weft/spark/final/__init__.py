@@ -1,0 +1,1 @@
+"""Partials to answers, in executors: one task per bucket, and what it reports."""

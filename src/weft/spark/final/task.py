@@ -1,0 +1,203 @@
+"""Partials to answers: each bucket advances its state in an executor, writes its answers, and reports."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+
+from weft.aggregates import learn
+from weft.engine import FOREVER, Layout, State, Step, advance, to_table
+from weft.engine.gathering import Gathering, Scattered
+from weft.spark.checkpoint.batch_log import Checkpoint, Segment
+from weft.spark.final.worker import freeze_what_stays, keep_freed_memory
+from weft.spark.partial.aggregate import LATEST
+from weft.spark.sinks.base import BucketSink, decoded, serialise
+
+REPORT = "bucket int, query string, payload binary"
+"""A row with the bucket's own report as JSON (query NULL), and a row for each query whose answers the driver takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class BucketTask:
+    """Everything a bucket needs for one batch; `sink` is None where the driver takes the answers."""
+
+    layout: Layout
+    batch: int
+    before: int | None
+    """The watermark that the state has reached; None: no batch yet."""
+    until: int
+    segments: dict[str, tuple[Segment, ...]]
+    checkpoint: Checkpoint | None
+    sink: BucketSink | None
+    epoch: str = ""
+    """Changes when a batch that some buckets have run is run anew: what workers remember from before is of no use."""
+    tapped: int = 0
+    """Rows of each query's answers that the driver gets beside the sink."""
+    scattered: tuple[Scattered, ...] = ()
+    """Feeds that come as rows, beside the partials of the others."""
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        bucket = context.partitionId()
+        clock = _Clock()
+        keep_freed_memory()
+        learn(self.layout.users)
+        received = list(batches)
+        clock.lap("receive")
+        here = self.layout.at(bucket)
+        state = self._state(bucket, here)
+        clock.lap("load")
+        partials, rows = self._told_apart(pa.Table.from_batches(received) if received else None, here)
+        received.clear()
+        whole = self.checkpoint is None and self.before is None and self.until == FOREVER
+        step = advance(state, partials, self.until, here, self.batch, whole, rows)
+        clock.lap("advance")
+        if step.failed:  # the batch is run again without them
+            yield _report(bucket, None, json.dumps({"failed": step.failed}).encode())
+            return
+        if self.sink is not None:
+            self.sink.write(self.batch, bucket, step.answers)
+        clock.lap("sink")
+        segments, written = self._keep(bucket, here, step)
+        clock.lap("state")
+        report = {
+            "segments": [asdict(s) for s in segments],
+            "state_bytes": written,
+            "answers": {name: table.num_rows for name, table in step.answers.items()},
+            "late": dict(step.late),
+            "matched": dict(step.matched),
+            "trees": {number: [kept.slice_count(), len(kept)] for number, kept in step.state.trees.items()},
+            "synopses": step.synopses,
+            "scans": dict(step.scans),
+            "refreshes": dict(step.refreshes),
+            "seconds": clock.laps,
+            "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        }
+        yield _report(bucket, None, json.dumps(report).encode())
+        if self.sink is None or self.tapped:
+            schemas = {q.name: q.schema for q in here.queries}
+            for name, whole in step.answers.items():
+                table = whole if self.sink is None else whole.slice(0, self.tapped)
+                for start in range(0, table.num_rows, MAX_PAYLOAD_ROWS):
+                    part = decoded(table.slice(start, MAX_PAYLOAD_ROWS), schemas[name])
+                    yield _report(bucket, name, serialise(part))
+        freeze_what_stays()
+
+    def _told_apart(self, came: pa.Table | None, here: Layout) -> tuple[pa.Table | None, Gathering | None]:
+        """Partials, and rows, which are of no feed alone."""
+        if came is None or not self.scattered:
+            return came, None
+        if "feed" not in came.column_names:
+            return None, Gathering(came, self.scattered, here.feeds)
+        rows = pc.is_null(came.column("feed"))
+        return came.filter(pc.invert(rows)), Gathering(came.filter(rows), self.scattered, here.feeds)
+
+    def _state(self, bucket: int, here: Layout) -> State:
+        """The state before this batch: what this worker remembers of it, completed from the segments.
+
+        Trees that have a home are read from the segments of all buckets: they may have been in another before, or
+        have readers in several.
+        """
+        if self.checkpoint is None:
+            return State(self.before)
+        homed = {tree.number for tree in here.trees if not tree.grouping.keys}
+        own = {tree.number for tree in here.trees}
+        segments = [
+            (segment, trees)
+            for number, found in self.segments.items()
+            for segment in found
+            if (trees := own if int(number) == bucket else homed) & {int(tree) for tree in segment.parts}
+        ]
+        memory = _REMEMBERED.pop((self.checkpoint.store.uri, bucket), _Memory())
+        if (
+            memory.epoch != self.epoch
+            or memory.batch >= self.batch
+            or any(s.first <= memory.batch < s.last for s, _ in segments)
+        ):
+            memory = _Memory()
+        state, unread = memory.state, [(s, trees) for s, trees in segments if s.last > memory.batch]
+        if memory.batch >= 0 and memory.homes != _homes(here):
+            # Others read the trees that are here: what was of no use to those before may be to them.
+            state = replace(state, trees={n: kept for n, kept in state.trees.items() if n in own - homed})
+            unread = [(s, trees if s.last > memory.batch else homed) for s, trees in segments]
+        unread.sort(key=lambda found: found[0].last)
+        return self.checkpoint.load(here, unread, self.before, state)
+
+    def _keep(self, bucket: int, here: Layout, step: Step) -> tuple[tuple[Segment, ...], int]:
+        if self.checkpoint is None:
+            return (), 0
+        segments = self.segments.get(str(bucket), ())
+        grouping = {tree.number: tree.grouping.number for tree in self.layout.trees}
+        tables = {n: to_table(added, step.groups[grouping[n]]) for n, added in step.added.items() if len(added)}
+        grown = self.checkpoint.grow(bucket, self.batch, segments, tables, self.layout.horizons(self.until))
+        memory = _Memory(self.epoch, self.batch, _homes(here), step.state)
+        _REMEMBERED[(self.checkpoint.store.uri, bucket)] = memory
+        return grown
+
+
+Homed = tuple[tuple[Any, ...], ...]
+
+
+def _homes(here: Layout) -> Homed:
+    """What the trees without keys that are here must keep follows from this."""
+    return tuple(
+        (tree.number, query.name, query.window, query.since, query.older)
+        for tree in here.current
+        if not tree.grouping.keys
+        for query in tree.queries
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What a worker remembers of a bucket."""
+
+    epoch: str = ""
+    batch: int = -1
+    homes: Homed = ()
+    state: State = field(default_factory=State)
+
+
+_REMEMBERED: dict[tuple[str, int], _Memory] = {}
+"""The newest state of each bucket that this worker has seen; rebuilt where it is missing."""
+
+MAX_PAYLOAD_ROWS = 1_000_000
+"""Rows in one message to the driver: a message must stay below 2 GiB."""
+
+
+def final_aggregate(partials: DataFrame, task: BucketTask) -> list[Any]:
+    """partials  (bucket, feed, slice, words..., keys..., latest, components...), a partition for each bucket
+    reports   (bucket, query, payload), a job for all buckets; a bucket without partials is called too
+    """
+    reports: list[Any] = partials.drop("bucket", LATEST).mapInArrow(task.run, REPORT).collect()
+    return reports
+
+
+def _report(bucket: int, query: str | None, payload: bytes) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([bucket], pa.int32()), pa.array([query], pa.string()), pa.array([payload], pa.binary())],
+        names=["bucket", "query", "payload"],
+    )
+
+
+class _Clock:
+    """Where a bucket's time goes."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name] = now - self._last
+        self._last = now

@@ -1,0 +1,221 @@
+"""Rows to partials: slicing, signatures and sub-aggregation, native from end to end.
+
+Where a phantom feeds several groupings, rows are aggregated to it once, and its partials, not rows, to each of them.
+Where next to every row has a group of its own, rows are sent to their buckets and aggregated there: aggregating them
+first would only send them twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from weft.aggregates import EVENT_TIME
+from weft.engine.gathering import Scattered
+from weft.spark.checkpoint.bucket_map import Places, group_hash
+from weft.spark.partial.hash_tables import Lfta, through_tables
+from weft.spark.partial.row_exchange import able, own_types, send_rows
+from weft.spark.partial.spread import spread
+from weft.spark.physical.binder import Binding
+from weft.spark.physical.columns import PhysicalColumns
+from weft.spark.physical.rollup import Shared
+from weft.spark.physical.tables import NativeFeed, NativeTable, Texts, as_partials, from_rows, from_table, signed
+
+LATEST = "latest"
+"""The greatest event time among a partial's rows: the watermark comes from it."""
+
+
+def sub_aggregate(rows: DataFrame, binding: Binding, places: Places, ahead: int | None = None) -> DataFrame:
+    """rows      (columns...)
+    with_time (columns..., event time in microseconds, words...), those without a time dropped as window() drops them
+    finer     (feed, slice, words..., keys..., latest, components...) of phantoms, where they pay
+    partials  (bucket, feed, slice, words..., keys..., latest, components...), a partition for each bucket
+
+    The bucket follows from the keys, so it is computed for partials, not for rows, where rows gather. Rows after
+    `ahead` say nothing about what is latest.
+    """
+    with_time = signed(timed(rows, binding), binding.feeds)
+    shared = binding.phantoms.share(with_time, binding.feeds, binding.columns)
+    trusted = EVENT_TIME if ahead is None else f"CASE WHEN {EVENT_TIME} <= {ahead}L THEN {EVENT_TIME} END"
+    last = {LATEST: trusted}
+    if shared is not None:
+        return _shared(with_time, shared, binding, places, last)
+    scattered = binding.phantoms.scattered(binding.feeds)
+    return _in_place(_from_rows(with_time, binding.feeds, scattered, binding, last), scattered, binding, places)
+
+
+def sub_aggregate_whole(rows: DataFrame, binding: Binding, places: Places) -> tuple[DataFrame, tuple[Scattered, ...]]:
+    """The same of a table that is whole. Its partials say nothing of what is latest, for it needs no watermark; and
+    feeds that do not gather are sent as rows, where buckets can make partials of those:
+
+    sent      (bucket, partials..., masks..., columns of the rows...), either partials or rows
+    """
+    with_time = signed(timed(rows, binding), binding.feeds)
+    shared = binding.phantoms.share(with_time, binding.feeds, binding.columns)
+    if shared is not None:
+        return _shared(with_time, shared, binding, places, {}), ()
+    can = [feed for feed in binding.feeds if feed.scatters]
+    types = own_types(with_time, can)
+    in_rows = binding.phantoms.sent_as_rows(binding.feeds, able(can, binding, types), places.buckets)
+    others = [feed for feed in binding.feeds if feed not in in_rows]
+    left = [feed for feed in binding.phantoms.scattered(binding.feeds) if feed not in in_rows]
+    if not in_rows:
+        return _in_place(_from_rows(with_time, others, left, binding, {}), left, binding, places), ()
+    sent, found = send_rows(with_time, in_rows, binding, places, types)
+    if others:
+        partials = _from_rows(with_time, others, left, binding, {})
+        there = _merge(partials, binding, places) if left else _with_buckets(partials, binding, places)
+        sent = sent.unionByName(there, allowMissingColumns=True)
+    return place(sent, places.buckets), found
+
+
+def _in_place(
+    partials: DataFrame, scattered: Sequence[NativeFeed], binding: Binding, places: Places
+) -> DataFrame:
+    """Each in its bucket; where some are still rows they are made one of each group."""
+    if scattered:
+        return _merge(partials, binding, places)
+    return place(_with_buckets(partials, binding, places), places.buckets)
+
+
+def _shared(with_time: DataFrame, shared: Shared | Lfta, binding: Binding, places: Places, last: Texts) -> DataFrame:
+    """By tables that several feeds are made from."""
+    if isinstance(shared, Lfta):
+        return _merge(_through_tables(with_time, shared, binding, last), binding, places)
+    finer = _aggregate(_spread(with_time, shared.tables, shared.columns, last), shared.columns)
+    return _merge(_roll_up(finer, shared.tables, binding), binding, places)
+
+
+def place(partials: DataFrame, buckets: int) -> DataFrame:
+    """A partition for each bucket, in their order."""
+    return partials.repartitionById(buckets, partials["bucket"])
+
+
+def timed(rows: DataFrame, binding: Binding) -> DataFrame:
+    """Rows with their event time in microseconds, without those that have none."""
+    return rows.selectExpr("*", f"{binding.event_micros} AS {EVENT_TIME}").where(f"{EVENT_TIME} IS NOT NULL")
+
+
+def spread_rows(with_time: DataFrame, binding: Binding) -> DataFrame:
+    """Each row to each feed."""
+    return _spread(with_time, binding.feeds, binding.columns, {})
+
+
+def _with_buckets(partials: DataFrame, binding: Binding, places: Places) -> DataFrame:
+    """A tree that has a home gets its feed's partials there: a feed whose trees have several sends them to each."""
+    bucket = places.bucket(feed_hash(binding))
+    if binding.homes:
+        branches = " ".join(f"WHEN {n} THEN array({', '.join(map(str, h))})" for n, h in binding.homes.items())
+        bucket = f"explode(CASE feed {branches} ELSE array({bucket}) END)"
+    return partials.selectExpr("*", f"{bucket} AS bucket")
+
+
+def _words(tables: Sequence[NativeFeed | NativeTable]) -> int:
+    return max(len(table.signature.columns) for table in tables)
+
+
+def _spread(
+    with_time: DataFrame,
+    tables: Sequence[NativeFeed | NativeTable],
+    columns: PhysicalColumns,
+    last: Texts,
+    words: int | None = None,
+) -> DataFrame:
+    """Each row to each of the tables."""
+    words = _words(tables) if words is None else words
+    arms = [
+        from_rows(table.layout.number if isinstance(table, NativeFeed) else number, table, columns, words)
+        for number, table in enumerate(tables)
+    ]
+    return spread(signed(with_time, tables), arms, last)
+
+
+def _aggregate(rows: DataFrame, columns: PhysicalColumns) -> DataFrame:
+    """Spread rows to partials."""
+    by = [name for name in rows.columns if name != LATEST and name not in columns.argument_types]
+    # A literal in GROUP BY is no work for Spark: it drops it from the key and puts it back.
+    return _group(rows, by, columns.slots)
+
+
+def _through_tables(with_time: DataFrame, lfta: Lfta, binding: Binding, last: Texts) -> DataFrame:
+    """The partials of the feeds that have tables, and those of the others, which Spark makes from rows."""
+    words = _words(binding.feeds)
+    partials = through_tables(with_time, lfta, binding.columns, words, last)
+    taken = {feed.layout.number for feed in lfta.feeds}
+    others = [feed for feed in binding.feeds if feed.layout.number not in taken]
+    if not others:
+        return partials
+    made = _aggregate(_spread(with_time, others, binding.columns, last, words), binding.columns)
+    return partials.unionByName(_used(made, others, binding.columns), allowMissingColumns=True)
+
+
+def _from_rows(
+    with_time: DataFrame, feeds: Sequence[NativeFeed], scattered: Sequence[NativeFeed], binding: Binding, last: Texts
+) -> DataFrame:
+    """The partials of feeds that are made from rows; those of the scattered are a row each, several of a group."""
+    columns, words = binding.columns, _words(feeds)
+    gathered = [feed for feed in feeds if feed not in scattered]
+    made = _aggregate(_spread(with_time, gathered, columns, last, words), columns) if gathered else None
+    if not scattered:
+        assert made is not None
+        return _used(made, gathered, columns)
+    slots = own_types(with_time, scattered)
+    sent = spread(with_time, [as_partials(feed, columns, words, slots) for feed in scattered], last)
+    return sent if made is None else sent.unionByName(_used(made, gathered, columns), allowMissingColumns=True)
+
+
+def _used(made: DataFrame, feeds: Sequence[NativeFeed], columns: PhysicalColumns) -> DataFrame:
+    """Without the columns that only other feeds fill."""
+    used = {name for feed in feeds for names in feed.layout.columns for name in names}
+    return made.drop(*(set(columns.slots) - used))
+
+
+def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], binding: Binding) -> DataFrame:
+    """The partials of tables as partials of the feeds that each has, still several of a group.
+
+    A feed that has a table for itself comes through unchanged: its partials are one a group already.
+    """
+    types = dict(finer.dtypes)
+    columns, words = binding.columns, _words(binding.feeds)
+    slots = {
+        name: types[column]
+        for table in tables
+        for feed in table.feeds
+        for component, names in zip(feed.layout.components, feed.layout.columns, strict=True)
+        for name, column in zip(names, table.columns[component], strict=True)
+    }
+    arms = [
+        {"source": str(number)} | from_table(feed, table, columns, words, slots)
+        for number, table in enumerate(tables)
+        for feed in table.feeds
+    ]
+    kept = {name: name for name in (LATEST,) if name in types} | {"fed_by": "fed_by"}
+    fed = spread(finer.withColumnRenamed("feed", "fed_by"), arms, kept).where("source = fed_by")
+    return fed.drop("source", "fed_by")
+
+
+def _merge(partials: DataFrame, binding: Binding, places: Places) -> DataFrame:
+    """One of each group, in its bucket. There are few here: they are sent as they are, and merged where they arrive."""
+    types, columns = dict(partials.dtypes), binding.columns
+    aggregates = {
+        # A sum of sums of decimals would be wider than the sum that it is.
+        name: f"CAST({columns.merges.get(name, f'first({name})')} AS {types[name]})"
+        for name in columns.slots
+        if name in types
+    }
+    by = [name for name in types if name != LATEST and name not in columns.slots]
+    placed = place(_with_buckets(partials, binding, places), places.buckets)
+    return _group(placed, ["bucket", *by], aggregates)
+
+
+def _group(rows: DataFrame, by: Sequence[str], aggregates: Mapping[str, str]) -> DataFrame:
+    last = {LATEST: f"max({LATEST})"} if LATEST in rows.columns else {}
+    return rows.groupBy(*by).agg(*(F.expr(text).alias(name) for name, text in {**last, **aggregates}.items()))
+
+
+def feed_hash(binding: Binding) -> str:
+    """The hash of a partial's group, by the keys of its feed."""
+    branches = " ".join(f"WHEN {feed.layout.number} THEN {group_hash(list(feed.keys))}" for feed in binding.feeds)
+    return f"CASE feed {branches} END"

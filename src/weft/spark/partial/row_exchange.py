@@ -1,0 +1,97 @@
+"""Rows to buckets as they are, for feeds of which next to every row has a group of its own.
+
+A row is sent once to each bucket that has a group of it, however many feeds have one there, with bits that say which.
+Buckets make the partials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from weft.engine.gathering import Scattered
+from weft.spark.checkpoint.bucket_map import Places, group_hash
+from weft.spark.physical.binder import Binding
+from weft.spark.physical.tables import NativeFeed, Texts, as_partials
+
+PLAIN = re.compile(
+    r"boolean|tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|string|binary|decimal\(\d+,\d+\)"
+)
+"""Types of keys that are equal where their bytes are. Zeros and NaN are not, nor are strings with a collation."""
+
+COMPARED = re.compile(rf"{PLAIN.pattern}|float|double")
+"""Types of partials that buckets combine as Spark does."""
+
+BITS = 62
+"""Feeds that a word has room for."""
+
+
+def own_types(with_time: DataFrame, feeds: Sequence[NativeFeed]) -> Texts:
+    """The type of each partial column of these feeds: what Spark's aggregate of the arguments has."""
+    lifts = {
+        name: lift.format(*(f"({argument})" for argument in component.arguments))
+        for feed in feeds
+        for component, names in zip(feed.layout.components, feed.layout.columns, strict=True)
+        for name, lift in zip(names, component.lifts, strict=True)
+    }
+    return dict(with_time.selectExpr(*(f"{lift} AS {name}" for name, lift in lifts.items())).dtypes) if lifts else {}
+
+
+def able(feeds: Sequence[NativeFeed], binding: Binding, types: Texts) -> list[NativeFeed]:
+    """Those that buckets can make the partials of; `types` are of their partial columns.
+
+    What a sum is that leaves its type without an error, Spark says.
+    """
+    if not binding.layout.ansi:
+        return []
+
+    def plain(feed: NativeFeed) -> bool:
+        keys = (binding.columns.key_types[name] for name in feed.keys)
+        kept = (types[name] for names in feed.layout.columns for name in names)
+        return all(map(PLAIN.fullmatch, keys)) and all(map(COMPARED.fullmatch, kept))
+
+    return [feed for feed in feeds if plain(feed) and feed.layout.number not in binding.homes]
+
+
+def send_rows(
+    with_time: DataFrame, feeds: Sequence[NativeFeed], binding: Binding, places: Places, types: Texts
+) -> tuple[DataFrame, tuple[Scattered, ...]]:
+    """with_time  (columns..., event time in microseconds, words...)
+    numbered   (columns of the feeds..., the bucket of its group in each feed)
+    sent       (bucket, masks..., columns of the feeds...), a row for each bucket
+    """
+    texts = [_texts(feed, binding, types) for feed in feeds]
+    names = {text: f"x{i}" for i, text in enumerate(dict.fromkeys(t for of in texts for t in of.values()))}
+    columns = [{name: names[text] for name, text in of.items()} for of in texts]
+    rows = with_time.selectExpr(*(f"{text} AS {name}" for text, name in names.items()))
+    buckets = [
+        # A row that none of the feed's queries wants has no slice.
+        f"CASE WHEN {of['slice']} IS NOT NULL THEN {places.bucket(group_hash([of[key] for key in feed.keys]))} END"
+        for feed, of in zip(feeds, columns, strict=True)
+    ]
+    numbered = rows.selectExpr("*", *(f"{bucket} AS b{i}" for i, bucket in enumerate(buckets)))
+    homes = ", ".join(f"b{i}" for i in range(len(feeds)))
+    sent = numbered.selectExpr("*", f"explode(array_distinct(array_compact(array({homes})))) AS bucket")
+    masks = [
+        " | ".join(f"CASE WHEN b{i} = bucket THEN {1 << (i - begin)}L ELSE 0L END" for i in range(begin, end))
+        for begin in range(0, len(feeds), BITS)
+        for end in [min(len(feeds), begin + BITS)]
+    ]
+    marked = sent.selectExpr("bucket", *(f"{mask} AS m{i}" for i, mask in enumerate(masks)), *names.values())
+    found = (
+        Scattered(feed.layout.number, f"m{i // BITS}", i % BITS, of)
+        for i, (feed, of) in enumerate(zip(feeds, columns, strict=True))
+    )
+    return marked, tuple(found)
+
+
+def _texts(feed: NativeFeed, binding: Binding, types: Texts) -> Texts:
+    """Of each column of the feed's partials that rows are not merely counted for."""
+    slots = {name: types[name] for names in feed.layout.columns for name in names}
+    texts = as_partials(feed, binding.columns, len(feed.layout.words), slots)
+    kept = zip(feed.layout.components, feed.layout.columns, strict=True)
+    own = {name for component, names in kept if component.kind != "rows" for name in names}
+    wanted = {"slice", *feed.layout.words, *feed.keys, *own}
+    return {name: text for name, text in texts.items() if name in wanted}

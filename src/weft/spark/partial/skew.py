@@ -1,0 +1,29 @@
+"""How much there is to do for each slot, by the partials that the first rows make."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from weft.spark.checkpoint.bucket_map import Places, slot
+from weft.spark.partial.aggregate import feed_hash, spread_rows, timed
+from weft.spark.physical.binder import Binding
+
+SAMPLE = 50_000
+"""Rows that are looked at: a moment, and enough to tell groups that are always there from others."""
+
+
+def weigh(rows: DataFrame, binding: Binding, buckets: int) -> Places:
+    """Places by the first of these rows; by hash alone where there is nothing to place.
+
+    rows      (columns...)
+    partials  (feed, slice, keys...), each once: a hot group has one a slice, as any other that is there
+    weights   (slot, partials)
+    """
+    keyed = [str(feed.layout.number) for feed in binding.feeds if feed.keys]
+    if buckets == 1 or not keyed:
+        return Places(buckets)
+    first = spread_rows(timed(rows.limit(SAMPLE), binding), binding)
+    partials = first.select("feed", "slice", *binding.columns.key_types).distinct()
+    partials = partials.where(f"slice IS NOT NULL AND feed IN ({', '.join(keyed)})")
+    counts = partials.selectExpr(f"{slot(feed_hash(binding))} AS slot").groupBy("slot").count().collect()
+    return Places.weighed(buckets, {row["slot"]: float(row["count"]) for row in counts})

@@ -1,0 +1,74 @@
+"""Who came to a job and left it while it ran, and until when each stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from weft.engine import Layout
+from weft.model import ACQ, Life
+from weft.spark.checkpoint.plan_log import PlanRecord
+from weft.spark.queries.change import Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """What a restart must know of them beside their texts."""
+
+    live: tuple[str, ...] = ()
+    """Queries that joined while the job ran."""
+    dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The texts of those that left, by name."""
+    lives: Mapping[str, Life] = field(default_factory=dict)
+    """Of queries that do not stay for ever."""
+    asked: int = 0
+    """Changes that were asked for since the checkpoint began."""
+
+    @classmethod
+    def of(cls, record: PlanRecord) -> Members:
+        return cls(record.live, record.dropped, record.lives, record.asked)
+
+    def after(self, change: Asked) -> Members:
+        """One change more was asked for."""
+        staying = {name: life for name, life in self.lives.items() if name not in change.leaving}
+        return Members(
+            live_after(self.live, change),
+            and_dropped(self.dropped, change.leaving),
+            {**staying, **lives_of(change.joining)},
+            self.asked + 1,
+        )
+
+    def begun(self, at: int | None) -> Members:
+        """A life begins with the first batch that knows the time."""
+        return replace(self, lives={name: life.begun(at) for name, life in self.lives.items()})
+
+    def ended(self, watermark: int | None) -> list[str]:
+        """Who has answered its last window."""
+        ends = {name: life.until for name, life in self.lives.items()}
+        return [n for n, end in ends.items() if watermark is not None and end is not None and end <= watermark]
+
+
+def live_after(live: Iterable[str], change: Asked) -> tuple[str, ...]:
+    return (*(name for name in live if name not in change.leaving), *(q.name for q in change.joining))
+
+
+def and_dropped(
+    dropped: Mapping[str, tuple[str, ...]], leaving: Mapping[str, str]
+) -> dict[str, tuple[str, ...]]:
+    """Each text once, though it may have come and gone more often."""
+    more = {name: tuple(dict.fromkeys((*dropped.get(name, ()), text))) for name, text in leaving.items()}
+    return {**dropped, **more}
+
+
+def lives_of(queries: Iterable[ACQ]) -> dict[str, Life]:
+    return {q.name: q.life for q in queries if q.life is not None}
+
+
+def lived(layout: Layout, lives: Mapping[str, Life]) -> Layout:
+    """Queries give no window that ends after their life."""
+    if not lives:
+        return layout
+    ends = {name: life.until for name, life in lives.items()}
+    return layout.with_trees(
+        lambda tree: replace(tree, queries=tuple(replace(q, until=ends.get(q.name)) for q in tree.queries))
+    )

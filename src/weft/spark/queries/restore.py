@@ -1,0 +1,87 @@
+"""The queries that a restart goes on with: those that are given, as the plan that is written down says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from weft.engine.succession import take_up
+from weft.model import ACQ, Workload
+from weft.spark.checkpoint.plan_log import PlanRecord
+from weft.spark.physical.binder import Binding
+from weft.spark.physical.planner import Weaver
+from weft.spark.queries.backfill import Held
+from weft.spark.queries.change import Asked, Join
+from weft.spark.queries.membership import Members, and_dropped, live_after, lived, lives_of
+from weft.sql import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    queries: Workload
+    members: Members
+    joining: Mapping[str, Join]
+    """Who was not there when the job stopped, or was to join then."""
+    held: Mapping[str, Held]
+    """Who waits on for its past."""
+    reason: str
+
+    @property
+    def reads_slices(self) -> bool:
+        """Whether some who join read what the former plan has kept."""
+        return any(join.how in ("state", "instead") for join in self.joining.values())
+
+
+def resume(record: PlanRecord, given: Iterable[ACQ], asked: Mapping[int, Asked], event_time: str) -> Resumed:
+    """The queries that are given, without those that were dropped and with those that were added while it ran, or were
+    to be when it stopped."""
+    live, dropped = record.live, record.dropped
+    joining: dict[str, Join] = {}
+    wanted = {q.name: q for q in given if q.identity not in dropped.get(q.name, ())}
+    for name in live:
+        if name not in wanted:
+            (wanted[name],) = parse(record.texts[name], event_time=event_time, name=name)
+    for change in asked.values():
+        live = live_after(live, change)
+        # One that is given with another text by now is not the one that was to leave.
+        gone = {name: q.identity for name, q in wanted.items() if change.leaving.get(name) == q.identity}
+        dropped = and_dropped(dropped, gone)
+        wanted = {name: q for name, q in wanted.items() if name not in gone}
+        for query in change.joining:
+            if query.name not in wanted:
+                wanted[query.name] = query
+                joining[query.name] = change.joins[query.name]
+    added = [name for name in wanted if name not in record.texts]
+    changed = [
+        name
+        for name, query in wanted.items()
+        if name in record.texts and (name in joining or record.texts[name] != query.identity)
+    ]
+    new = [*added, *changed]
+    kept = {name: life for name, life in record.lives.items() if name in wanted and name not in changed}
+    lives = {**lives_of(wanted[name] for name in new), **kept}
+    return Resumed(
+        queries=Workload(wanted.values()),
+        members=Members(live, dropped, lives, max(asked, default=record.asked)),
+        joining={**{name: Join("now") for name in new}, **joining},
+        held={name: held for name, held in record.held.items() if name in wanted and name not in changed},
+        reason=_reason(added, changed, [name for name in record.texts if name not in wanted]),
+    )
+
+
+def former(record: PlanRecord, weaver: Weaver) -> Binding:
+    """The queries of a plan over the trees that it had: what the kept slices are of, for those who read them."""
+    texts = record.texts.items()
+    queries = [parse(text, event_time=weaver.event_time, name=name)[0] for name, text in texts]
+    _, bound = weaver.weave(Workload(queries), record.groupings)
+    layout = replace(take_up(record.standing, bound.layout), held=frozenset(record.held))
+    return bound.with_layout(lived(layout, record.lives))
+
+
+def _reason(added: list[str], changed: list[str], left: list[str]) -> str:
+    """
+    >>> _reason(["a", "b"], [], ["c"])
+    'restarted, added a, b, dropped c'
+    """
+    parts = (("added", added), ("replaced", changed), ("dropped", left))
+    return ", ".join(["restarted", *(f"{what} {', '.join(names)}" for what, names in parts if names)])

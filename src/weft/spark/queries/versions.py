@@ -1,0 +1,132 @@
+"""The plan that batches run by, and how the next one follows on it.
+
+What a query sees that joins is its windows from `since` on, and nothing is ever passed off as a full window that is
+not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from weft.engine import Grouping, Layout, QueryLayout
+from weft.engine.succession import Reader, follow, reach_back
+from weft.plan import Plan
+from weft.spark.checkpoint.batch_log import Record
+from weft.spark.checkpoint.plan_log import Change, PlanRecord, plan_record
+from weft.spark.physical.binder import Binding
+from weft.spark.queries.backfills import Pasts
+from weft.spark.queries.change import Join, Joining
+from weft.spark.queries.membership import Members, lived
+from weft.spark.queries.pending import Pending
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    record: PlanRecord
+    """What is written down of the plan."""
+    bare: Binding
+    """Of the plan alone."""
+    binding: Binding
+    """With what former plans have left, and what is to come from the past."""
+
+    @classmethod
+    def first(cls, plan: Plan, bare: Binding, members: Members) -> Present:
+        """Of a job that begins."""
+        binding = bare.with_layout(lived(bare.layout, members.lives))
+        changes = (Change.to(plan, "woven", None),)
+        return cls(_record(0, plan, binding, members, Pasts(), changes), bare, binding)
+
+    @classmethod
+    def resumed(cls, record: PlanRecord, bare: Binding) -> Present:
+        """Of a job that goes on; the next plan takes its place before a batch runs."""
+        return cls(record, bare, bare.with_layout(lived(bare.layout, record.lives)))
+
+    def going_on(self, batch: int) -> Present:
+        """Without another plan. Only in its first batch is somebody fresh, or some past taken in."""
+        if batch <= self.record.batch or not self.binding.layout.fresh:
+            return self
+        layout = replace(self.binding.layout, fresh=frozenset())
+        return replace(self, binding=replace(self.binding.with_layout(layout), replayed=()))
+
+    def following(self, before: Record | None) -> int:
+        """The first number that no tree has had of which something may still be kept."""
+        kept = {} if before is None else before.newest
+        standing = self.record.standing
+        known = (*(t.number for t in (*standing.current, *standing.older)), *kept)
+        return max(self.record.given, 1 + max(known))
+
+    def succeeded(
+        self, batch: int, before: Record | None, pending: Pending, bound: Binding, members: Members, pasts: Pasts
+    ) -> Present:
+        """By the plan that this batch takes up."""
+        joined = readers(bound.layout, pending.joining, self.binding.layout, before)
+        joined |= pasts.readers(joined)
+        mark, newest = (None, {}) if before is None else (before.watermark, before.newest)
+        after = replace(bound.layout, held=frozenset(pasts.held), fresh=frozenset(pasts.arrived))
+        given = self.following(before)
+        layout = follow(self.record.standing, after, joined, cut(before), mark, newest, pasts.pools, given)
+        changes = pending.changes
+        if batch == self.record.batch:  # the batch is repeated: those that joined with it do so again
+            again = {q.name for q in layout.queries} & set(self.record.fresh)
+            layout = replace(layout, fresh=layout.fresh | again)
+            changes = (*self.record.changes, *changes)
+        binding = replace(bound.with_layout(lived(layout, members.lives)), replayed=pasts.replayed)
+        return Present(_record(batch, pending.plan, binding, members, pasts, changes, given), bound, binding)
+
+
+def cut(before: Record | None) -> int | None:
+    """The instant after every row seen so far; None: none has come."""
+    return None if before is None or before.latest is None else before.latest + 1
+
+
+def readers(
+    layout: Layout, joining: Mapping[str, Join], running: Layout, before: Record | None
+) -> dict[str, Reader]:
+    """What those who join with this layout see; `running` is what the kept slices are of."""
+    found: dict[str, Reader] = {}
+    for tree in layout.current:
+        for query in tree.queries:
+            if query.name in joining:
+                past = _past(query, tree.grouping, joining[query.name].how, running, before)
+                found[query.name] = past or Reader(cut(before), ())
+    return found
+
+
+def _past(
+    query: QueryLayout, grouping: Grouping, how: Joining, running: Layout, before: Record | None
+) -> Reader | None:
+    """The kept slices that reach furthest back for this query, if it reads some and some will do."""
+    if how in ("now", "source") or before is None or before.watermark is None:
+        return None
+    reader = reach_back(query, grouping, running, before.watermark, before.kept_from(running))
+    if reader is None or how == "state":
+        return reader
+    # What ended by the watermark was answered by the query that had this name before.
+    opened = query.first_open(before.watermark)
+    return replace(reader, since=opened if reader.since is None else max(reader.since, opened))
+
+
+def _record(
+    batch: int,
+    plan: Plan,
+    binding: Binding,
+    members: Members,
+    pasts: Pasts,
+    changes: tuple[Change, ...],
+    given: int = 0,
+) -> PlanRecord:
+    return plan_record(
+        batch,
+        binding.layout,
+        texts={q.name: q.identity for q in plan.workload},
+        groupings=binding.groupings,
+        given=given,
+        live=members.live,
+        dropped=members.dropped,
+        asked=members.asked,
+        lives=members.lives,
+        held=pasts.held,
+        arrived=pasts.arrived,
+        changes=changes,
+    )
