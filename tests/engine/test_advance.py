@@ -23,7 +23,7 @@ from weft.engine import (
     advance,
     to_table,
 )
-from weft.engine.at_once import alone
+from weft.engine.final.single_slice import alone
 from weft.engine.project import Typed
 from weft.kernels import OPERATORS, TECHNIQUES, accepts
 from weft.model import Edges, Window

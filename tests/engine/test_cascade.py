@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import DrawFn, composite, integers, lists, none, one_of, sampled_from
 
-from weft.engine.cascade import CHUNK, Cascade, CascadeTable, Out, Slot
-from weft.engine.codes import ENTRY
+from weft.engine.partial.hash_tables import CHUNK, Cascade, CascadeTable, Out, Slot
+from weft.engine.partial.key_codes import ENTRY
 
 ROWS, SUM, MOST, LATEST = Slot("rows", None), Slot("sum", "v"), Slot("max", "r", real=True), Slot("max", "t")
 SLOTS = (ROWS, SUM, MOST, LATEST)

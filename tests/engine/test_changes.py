@@ -23,7 +23,7 @@ from test_advance import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, query
 
 from soak import SOAK
 from weft.engine import FOREVER, FeedLayout, Layout, State, TreeLayout, advance, to_table
-from weft.engine.succession import keep_on
+from weft.engine.plan_transition import keep_on
 from weft.model import ACQ, Window, Workload
 from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from weft.aggregates import Component
 from weft.engine import FeedLayout, Grouping, QueryLayout, TreeLayout
+from weft.engine.final.filter_counts import matched_rows
 from weft.engine.layout import FilterBit
-from weft.engine.matching import matched_rows
-from weft.engine.partials import Partials
+from weft.engine.state.partials import Partials
 from weft.model import Edges, Window
 
 WINDOW = Window(6, 3)

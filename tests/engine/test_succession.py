@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_advance import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, partials, query, rows, windows
 
 from weft.engine import FOREVER, FeedLayout, Grouping, Layout, QueryLayout, State, TreeLayout, advance, to_table
-from weft.engine.succession import Reader, Standing, follow, keep_on, reach_back
+from weft.engine.plan_transition import Reader, Standing, follow, keep_on, reach_back
 from weft.model import Edges, Window
 
 BEGIN = -1000

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.engine.combining import absorb, ranges_of
-from weft.engine.ranges import SumOverflow
-from weft.engine.synopses import Synopses
+from weft.engine.combine.numeric import SumOverflow
+from weft.engine.combine.registry import absorb, ranges_of
+from weft.engine.combine.value_lists import Synopses
 
 GROUPS = st.lists(
     st.lists(st.lists(st.integers(-4, 4), max_size=6), min_size=1, max_size=7), min_size=1, max_size=3

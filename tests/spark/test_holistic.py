@@ -16,7 +16,7 @@ from streams import Stream, expected, settle
 
 import weft
 from compare import assert_same_rows
-from weft.engine.combining import absorb
+from weft.engine.combine.registry import absorb
 from weft.spark import RunFailed, weave
 
 pytestmark = pytest.mark.spark

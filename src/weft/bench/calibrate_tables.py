@@ -73,7 +73,7 @@ def _run(table: DataFrame, groupings: str) -> float:
 
 def _probe_seconds(rows: int) -> float:
     """c1: few groups in a large table, so that nothing is thrown out."""
-    from weft.engine.cascade import Cascade, CascadeTable, Out, Slot
+    from weft.engine.partial.hash_tables import Cascade, CascadeTable, Out, Slot
 
     counted, summed = Slot("rows", None), Slot("sum", "v")
     out = Out(0, {"k0": "k"}, {"n": counted, "s": summed})

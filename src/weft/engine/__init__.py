@@ -2,7 +2,7 @@
 
 from weft.engine.advance import Step, advance
 from weft.engine.layout import FOREVER, CallLayout, FeedLayout, Grouping, Layout, QueryLayout, TreeLayout
-from weft.engine.state import State, to_table
+from weft.engine.state.slices import State, to_table
 
 __all__ = [
     "FOREVER",

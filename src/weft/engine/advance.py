@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.engine.answers import Meter, answer_tree
-from weft.engine.at_once import alone, answer_at_once
-from weft.engine.combining import absorb
-from weft.engine.gathering import Gathering, NotGathered
-from weft.engine.groups import GroupIndex
+from weft.engine.combine.registry import absorb
+from weft.engine.final.filter_counts import matched_rows
+from weft.engine.final.single_slice import alone, answer_at_once
+from weft.engine.final.windows import Meter, answer_tree
 from weft.engine.layout import FOREVER, FeedLayout, Layout, TreeLayout
-from weft.engine.matching import matched_rows
-from weft.engine.partials import Partials
-from weft.engine.settling import settle
-from weft.engine.state import State
+from weft.engine.partial.from_rows import Gathering, NotGathered
+from weft.engine.state.compaction import settle
+from weft.engine.state.groups import GroupIndex
+from weft.engine.state.partials import Partials
+from weft.engine.state.slices import State
 from weft.kernels import plain
 
 

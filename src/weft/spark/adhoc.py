@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from weft.engine import FOREVER, Layout, State
-from weft.engine.asking import answer_once, find_source, why_not
+from weft.engine.final.adhoc import answer_once, find_source, why_not
 from weft.model import ACQ, WeftError, Workload
 from weft.spark.checkpoint.batch_log import Checkpoint, Record
 from weft.spark.options import Times

@@ -2,6 +2,6 @@
 
 from weft.engine.project.errors import CannotEvaluate, EvaluationError
 from weft.engine.project.evaluate import Columns, evaluate
-from weft.engine.project.typed import Typed, bind
+from weft.engine.project.expression import Typed, bind
 
 __all__ = ["CannotEvaluate", "Columns", "EvaluationError", "Typed", "bind", "evaluate"]

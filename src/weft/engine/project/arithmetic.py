@@ -22,11 +22,11 @@ from weft.engine.project.decimals import (
     wide,
 )
 from weft.engine.project.errors import division_by_zero
-from weft.engine.project.kinds import Kind, kind, scale
 from weft.engine.project.numbers import Floats, combined, fit, floats, from_numpy, integers
+from weft.engine.project.types import Kind, kind, scale
 
 if TYPE_CHECKING:
-    from weft.engine.project.typed import Typed
+    from weft.engine.project.expression import Typed
 
 MICROSECONDS_A_DAY = 86_400_000_000
 DIVISIONS = frozenset({"div", "mod", "int_div"})

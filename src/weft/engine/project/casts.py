@@ -16,10 +16,10 @@ from weft.engine.project.decimals import (
     valid_mask,
 )
 from weft.engine.project.errors import overflow
-from weft.engine.project.kinds import Kind, kind, scale, type_name
 from weft.engine.project.numbers import as_floats, fit, floats, from_numpy, integers
 from weft.engine.project.rounding import saturated, unscaled_half_up
-from weft.engine.project.text import from_text, to_text
+from weft.engine.project.string_casts import from_text, to_text
+from weft.engine.project.types import Kind, kind, scale, type_name
 
 Cast = Callable[[pa.Array, pa.DataType, bool, str], pa.Array]
 

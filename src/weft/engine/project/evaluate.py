@@ -14,11 +14,11 @@ from weft.engine.project.arithmetic import DIVISIONS, arithmetic, signed
 from weft.engine.project.casts import cast
 from weft.engine.project.compare import compare, extreme
 from weft.engine.project.decimals import Mask, valid_mask
-from weft.engine.project.kinds import Kind, kind
+from weft.engine.project.expression import Typed, digits
 from weft.engine.project.literals import parse_literal
-from weft.engine.project.reals import real
+from weft.engine.project.math import real
 from weft.engine.project.rounding import rounded, whole_below_or_above
-from weft.engine.project.typed import Typed, digits
+from weft.engine.project.types import Kind, kind
 
 Rows = npt.NDArray[np.int64]
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from weft.engine.project.kinds import Kind, kind
+from weft.engine.project.types import Kind, kind
 
 _NUMBER = re.compile(r"([+-]?)\s*((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?:BD|[LSYDF])?", re.IGNORECASE)
 _QUOTED = re.compile(

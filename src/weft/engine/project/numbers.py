@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from weft.engine.project.decimals import Ints, Mask, magnitude, to_decimal, unscaled, wide
 from weft.engine.project.errors import overflow
-from weft.engine.project.kinds import Kind, kind, type_name
+from weft.engine.project.types import Kind, kind, type_name
 
 Floats = npt.NDArray[Any]
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from weft.engine.project.decimals import Ints, Mask, narrow, quotient, rescale, times_power, valid_mask
 from weft.engine.project.errors import overflow
-from weft.engine.project.kinds import Kind, kind, scale, type_name
 from weft.engine.project.numbers import Floats, as_floats, fit, floats, from_numpy, integers
+from weft.engine.project.types import Kind, kind, scale, type_name
 
 if TYPE_CHECKING:
-    from weft.engine.project.typed import Typed
+    from weft.engine.project.expression import Typed
 
 _EXACT = Context(prec=800, rounding=ROUND_HALF_UP)
 _FAR = 400

@@ -18,7 +18,7 @@ import pyarrow as pa
 from weft.aggregates import Component
 from weft.engine import Grouping, Layout, TreeLayout
 from weft.engine.layout import FilterBit
-from weft.engine.succession import Reader, Standing
+from weft.engine.plan_transition import Reader, Standing
 from weft.model import Edges, Life
 from weft.plan import Plan
 from weft.spark.checkpoint.files import Store

@@ -15,8 +15,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from weft.engine import FOREVER
-from weft.engine.gathering import Scattered
-from weft.engine.succession import keep_on
+from weft.engine.partial.from_rows import Scattered
+from weft.engine.plan_transition import keep_on
 from weft.model import WeftError
 from weft.spark.checkpoint.batch_log import Checkpoint, Record, segment_from
 from weft.spark.checkpoint.bucket_map import Places

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from weft.aggregates import learn
 from weft.engine import FOREVER, Layout, State, Step, advance, to_table
-from weft.engine.gathering import Gathering, Scattered
+from weft.engine.partial.from_rows import Gathering, Scattered
 from weft.spark.checkpoint.batch_log import Checkpoint, Segment
 from weft.spark.final.worker import freeze_what_stays, keep_freed_memory
 from weft.spark.partial.aggregate import LATEST

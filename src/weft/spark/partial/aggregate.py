@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from weft.aggregates import EVENT_TIME
-from weft.engine.gathering import Scattered
+from weft.engine.partial.from_rows import Scattered
 from weft.spark.checkpoint.bucket_map import Places, group_hash
 from weft.spark.partial.hash_tables import Lfta, through_tables
 from weft.spark.partial.row_exchange import able, own_types, send_rows

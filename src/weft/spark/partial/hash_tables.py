@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from weft.aggregates import Component
-from weft.engine.cascade import OPERATIONS, Cascade, CascadeTable, Out, Slot, bucket_bytes
+from weft.engine.partial.hash_tables import OPERATIONS, Cascade, CascadeTable, Out, Slot, bucket_bytes
 from weft.model import WeftError
 from weft.optimizer.phantoms import (
     Choice,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from weft.engine.gathering import Scattered
+from weft.engine.partial.from_rows import Scattered
 from weft.spark.checkpoint.bucket_map import Places, group_hash
 from weft.spark.physical.binder import Binding
 from weft.spark.physical.tables import NativeFeed, Texts, as_partials

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from weft.engine import TreeLayout
-from weft.engine.succession import Reader
+from weft.engine.plan_transition import Reader
 from weft.model import ACQ
 from weft.spark.checkpoint.batch_log import Record
 from weft.spark.physical.binder import Binding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from weft.engine.succession import take_up
+from weft.engine.plan_transition import take_up
 from weft.model import ACQ, Workload
 from weft.spark.checkpoint.plan_log import PlanRecord
 from weft.spark.physical.binder import Binding

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from weft.engine import Grouping, Layout, QueryLayout
-from weft.engine.succession import Reader, follow, reach_back
+from weft.engine.plan_transition import Reader, follow, reach_back
 from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import Record
 from weft.spark.checkpoint.plan_log import Change, PlanRecord, plan_record

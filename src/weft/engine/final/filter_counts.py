@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.engine.layout import FeedLayout, FilterBit
-from weft.engine.partials import Longs, Partials
+from weft.engine.state.partials import Longs, Partials
 
 
 def matched_rows(fresh: Partials, feed: FeedLayout) -> dict[str, int]:

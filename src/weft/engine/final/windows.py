@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.aggregates import Component
-from weft.engine.combining import ranges_of
-from weft.engine.groups import GroupIndex
+from weft.engine.combine.numeric import Longs, Ranges, Serving
+from weft.engine.combine.registry import ranges_of
+from weft.engine.combine.value_lists import Synopses
+from weft.engine.final.lower import lower
 from weft.engine.layout import FOREVER, CallLayout, Layout, QueryLayout, TreeLayout
-from weft.engine.lower import lower
-from weft.engine.partials import Partials
 from weft.engine.project import Columns, Typed, evaluate
-from weft.engine.ranges import Longs, Ranges, Serving
-from weft.engine.synopses import Synopses
+from weft.engine.state.groups import GroupIndex
+from weft.engine.state.partials import Partials
 from weft.kernels import count_windows, fill_windows, locate_windows
 from weft.model import Refresh, WeftError, Window
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.engine.ranges import NOTHING_CHOSEN, Extremes, Longs, Ranges, SumOverflow, is_number, order_keys
+from weft.engine.combine.numeric import NOTHING_CHOSEN, Extremes, Longs, Ranges, SumOverflow, is_number, order_keys
 from weft.kernels import plain, sketches, summaries, synopses
 
 Columns = tuple[pa.Array, ...]

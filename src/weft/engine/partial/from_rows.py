@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from weft.aggregates import Component
-from weft.engine.codes import code_for
-from weft.engine.combining import ranges_of
+from weft.engine.combine.registry import ranges_of
 from weft.engine.layout import FeedLayout
+from weft.engine.partial.key_codes import code_for
 from weft.kernels import group_offsets, plain
 from weft.kernels.numbering import number_rows
 from weft.kernels.order import counting_order

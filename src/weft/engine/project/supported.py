@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from weft.engine.project.casts import castable
-from weft.engine.project.kinds import EXACT, NUMERIC, Kind, kind
+from weft.engine.project.types import EXACT, NUMERIC, Kind, kind
 
 Types = Sequence[pa.DataType]
 MANY = 10_000

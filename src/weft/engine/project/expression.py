@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from weft.engine.project.errors import CannotEvaluate
-from weft.engine.project.kinds import Kind, kind, type_name
 from weft.engine.project.literals import parse_literal
-from weft.engine.project.rules import RULES
+from weft.engine.project.supported import RULES
+from weft.engine.project.types import Kind, kind, type_name
 from weft.model.expression import Expression
 
 

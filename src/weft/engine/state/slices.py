@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.engine.groups import GroupIndex
 from weft.engine.layout import Layout, TreeLayout
-from weft.engine.partials import Partials
-from weft.engine.settling import settle
+from weft.engine.state.compaction import settle
+from weft.engine.state.groups import GroupIndex
+from weft.engine.state.partials import Partials
 from weft.kernels import plain
 
 PRUNE = 4

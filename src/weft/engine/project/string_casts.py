@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from weft.engine.project.errors import malformed, overflow
-from weft.engine.project.kinds import Kind, kind, type_name
+from weft.engine.project.types import Kind, kind, type_name
 
 _BLANK = "".join(map(chr, range(33))) + "\x7f"
 _INTEGER = re.compile(r"[+-]?\d+", re.A)

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.engine.answers import project
-from weft.engine.combining import absorb
+from weft.engine.combine.registry import absorb
+from weft.engine.final.lower import lower
+from weft.engine.final.windows import project
 from weft.engine.layout import FeedLayout, Layout, QueryLayout
-from weft.engine.lower import lower
 from weft.kernels import plain
 from weft.model import Edges, WeftError
 

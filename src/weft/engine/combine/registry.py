@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from weft.aggregates import KINDS
-from weft.engine.ranges import (
+from weft.engine.combine.numeric import (
     NOTHING_CHOSEN,
     Bits,
     Choices,
@@ -19,7 +19,7 @@ from weft.engine.ranges import (
     absorb_numbers,
     is_number,
 )
-from weft.engine.synopses import Synopses, absorb_synopsis
+from weft.engine.combine.value_lists import Synopses, absorb_synopsis
 
 
 def ranges_of(kind: str, columns: tuple[pa.Array, ...], serving: Serving = NOTHING_CHOSEN) -> Ranges:

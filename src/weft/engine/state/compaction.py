@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.engine.layout import TreeLayout
-from weft.engine.partials import Partials, floored
+from weft.engine.state.partials import Partials, floored
 
 WORTH = 4
 """Partials are combined where that is the end of one in so many."""

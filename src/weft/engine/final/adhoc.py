@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from weft.engine.answers import Meter, answer_tree
-from weft.engine.groups import GroupIndex
+from weft.engine.final.windows import Meter, answer_tree
 from weft.engine.layout import Grouping, Layout, QueryLayout, TreeLayout
-from weft.engine.partials import Partials
+from weft.engine.plan_transition import Reader, pasts, take_over
 from weft.engine.project import EvaluationError
-from weft.engine.state import State
-from weft.engine.succession import Reader, pasts, take_over
+from weft.engine.state.groups import GroupIndex
+from weft.engine.state.partials import Partials
+from weft.engine.state.slices import State
 from weft.model import Edges
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.aggregates import Component
-from weft.engine.combining import ranges_of
+from weft.engine.combine.registry import ranges_of
 from weft.kernels import floor_edges, group_offsets, merge_order, sort_order
 from weft.model import Edges
 

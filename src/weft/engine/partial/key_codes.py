@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from weft.engine.groups import GroupIndex
+from weft.engine.state.groups import GroupIndex
 
 NULL_BEYOND = 1 << 40
 """Stands for NULL where values have 32 bits at most."""
