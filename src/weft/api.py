@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.optimizer import optimize as optimize_workload
-from weft.optimizer.serving import Latency, known_latency, load_speeds, serve
+from weft.optimizer.choose_techniques import Latency, known_latency, load_speeds, serve
 from weft.optimizer.weights import load_weights
 from weft.plan import Plan
 from weft.sql.read import Queries, read_queries

@@ -18,7 +18,7 @@ from weft.bench.calibrate import PROBES, VALUE_PROBES, WARM_BATCHES, Probe, Samp
 from weft.cli.app import app
 from weft.model import ACQ, Call, Window
 from weft.optimizer import optimize
-from weft.optimizer.estimate import estimate
+from weft.optimizer.cost.seconds import estimate
 from weft.optimizer.phantoms.pricing import TablePrices
 from weft.optimizer.weights import ValueWeights, load_weights
 from weft.spark.execution.micro_batch import BatchMetrics

@@ -9,7 +9,7 @@ import pytest
 
 from weft.bench.plan import random_classes
 from weft.model import Edges
-from weft.optimizer.edge_counting import between, bit_set, density, edge_rate, edge_rate_between, exact
+from weft.optimizer.edge_counting import bit_set, density, edge_rate, edge_rate_between, exact, interval
 
 
 @pytest.mark.parametrize("longest", [100, 1_000, 86_400])
@@ -17,13 +17,13 @@ from weft.optimizer.edge_counting import between, bit_set, density, edge_rate, e
 def test_the_exact_count_lies_between(windows: int, longest: int) -> None:
     for seed in range(6):
         edges = Edges.of_classes(random_classes(windows, longest, seed))
-        low, high = between.enclose(edges.classes)
+        low, high = interval.enclose(edges.classes)
         assert low <= 1 - density(edges) <= high
 
 
 def test_forty_random_slides_of_a_day_are_enclosed_to_a_ten_thousandth() -> None:
     for seed in range(4):
-        low, high = between.enclose(Edges.of_classes(random_classes(40, 86_400, seed)).classes)
+        low, high = interval.enclose(Edges.of_classes(random_classes(40, 86_400, seed)).classes)
         assert high - low <= (1 - high) / 10_000
 
 
@@ -37,7 +37,7 @@ def test_slides_with_the_same_few_primes_are_enclosed_too(slides: list[int]) -> 
     random = Random(7)
     for _ in range(40):
         edges = Edges.of_classes((s, random.choice([0, random.randrange(s)])) for s in slides for _ in range(3))
-        low, high = between.enclose(edges.classes)
+        low, high = interval.enclose(edges.classes)
         assert low <= exact.missed(edges.classes) <= high
         if edges.period <= bit_set.LONGEST_PERIOD:
             assert low <= 1 - bit_set.density(edges) <= high
@@ -46,7 +46,7 @@ def test_slides_with_the_same_few_primes_are_enclosed_too(slides: list[int]) -> 
 def test_slides_just_below_two_to_the_31_do_not_overflow() -> None:
     slides = [(1 << 31) - k for k in (1, 2, 3, 4, 8, 16, 19, 48)]
     edges = Edges.of_classes((s, shift) for s in slides for shift in (0, s // 3))
-    low, high = between.enclose(edges.classes)
+    low, high = interval.enclose(edges.classes)
     assert low <= exact.missed(edges.classes) <= high
 
 
@@ -60,9 +60,9 @@ def test_what_cannot_is_enclosed_world_by_world(monkeypatch: pytest.MonkeyPatch)
     random = Random(3)
     slides = [2 * random.randint(50, 5_000) for _ in range(24)]
     edges = Edges.of_classes((s, shift) for s in slides for shift in (0, random.randrange(s)))
-    monkeypatch.setattr(between, "STEPS", 0)
-    between._missed_between.cache_clear()
-    low, high = between.density_between(edges)
-    between._missed_between.cache_clear()
+    monkeypatch.setattr(interval, "STEPS", 0)
+    interval._missed_between.cache_clear()
+    low, high = interval.density_between(edges)
+    interval._missed_between.cache_clear()
     assert low < density(edges) < high
     assert high - low < Fraction(1, 1000) * low

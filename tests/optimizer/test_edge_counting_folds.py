@@ -9,11 +9,11 @@ from exhaustive import query
 
 from weft.model import Workload
 from weft.optimizer import TECHNIQUES, Cost
-from weft.optimizer.bounds import bundles
 from weft.optimizer.edge_counting import Board, edge_rate
-from weft.optimizer.edge_counting.folds import Folds
-from weft.optimizer.listing import Reading
-from weft.optimizer.parts import equal_edges
+from weft.optimizer.edge_counting.folded_bitmap import Folds
+from weft.optimizer.merge.bounds import bundles
+from weft.optimizer.merge.candidates import Reading
+from weft.optimizer.merge.part import equal_edges
 
 
 def test_folding_counts_the_marks_at_each_residue() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from weft.model import ACQ, Call, Window
 from weft.optimizer import TECHNIQUES, CannotOptimize, Cost, Statistics, optimize
-from weft.optimizer.estimate import BadStream, Stream, estimate
+from weft.optimizer.cost.seconds import BadStream, Stream, estimate
 from weft.optimizer.weights import KEPT, MOVED, SENT, BadWeights, ValueWeights, Weights, load_weights, save_weights
 
 ONE = Weights(batch=1, query=1, row=1, partial=1, kept=1, operation=1, answer=1)

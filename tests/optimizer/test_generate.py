@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from weft.cli import app
-from weft.optimizer.generate import SLIDES, InvalidShape, Shape, generate, to_sql
+from weft.optimizer.paper_workloads import SLIDES, InvalidShape, Shape, generate, to_sql
 from weft.sql import parse
 
 SECOND = 1_000_000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from weft.model import Window
 from weft.optimizer import STRATEGIES, TECHNIQUES, Cost, Statistics
-from weft.optimizer.techniques import Load
+from weft.optimizer.cost.omega import Load
 
 RATE = Statistics(Fraction(12, 10))
 EXAMPLE_3 = queries((16, 4), (10, 5), (8, 4))

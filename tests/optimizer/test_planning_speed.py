@@ -11,11 +11,12 @@ from exhaustive import pair_by_pair, query
 
 from weft.bench.plan import people, random_windows
 from weft.model import EdgeClass, Edges, InvalidWindow, Window, Workload
-from weft.optimizer import TECHNIQUES, Cost, bounds, optimize
-from weft.optimizer.edge_counting import between, exact, f1
+from weft.optimizer import TECHNIQUES, Cost, optimize
+from weft.optimizer.edge_counting import exact, f1, interval
 from weft.optimizer.incremental import change_plan
-from weft.optimizer.parts import equal_edges
-from weft.optimizer.weaving import Weaving
+from weft.optimizer.merge import bounds
+from weft.optimizer.merge.greedy import Weaving
+from weft.optimizer.merge.part import equal_edges
 from weft.plan import text
 from weft.plan.explain import explain, to_json
 
@@ -120,10 +121,10 @@ def test_slides_beyond_64_bits_have_a_clear_error() -> None:
 def test_a_tree_too_large_to_count_has_a_cost_between_two_numbers_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     workload = random_windows(40, seed=6)
     counted = optimize(workload, 10_000, "weave_share", "panes")
-    between._missed_between.cache_clear()
-    monkeypatch.setattr(between, "STEPS", 0)
+    interval._missed_between.cache_clear()
+    monkeypatch.setattr(interval, "STEPS", 0)
     enclosed = optimize(workload, 10_000, "weave_share", "panes")
-    between._missed_between.cache_clear()
+    interval._missed_between.cache_clear()
     assert counted.cost_high is None
     assert [t.queries for t in enclosed.trees] == [t.queries for t in counted.trees]
     assert enclosed.cost_high is not None
@@ -138,13 +139,13 @@ def test_a_plan_whose_edges_are_enclosed_is_mended_without_counting_them(monkeyp
     cost, workload = Cost(TECHNIQUES["panes"]), random_windows(40, seed=6)
     new, gone = replace(workload[7], name="again"), [workload[3].name]
     counted, _ = change_plan(optimize(workload, 10_000, "weave_share", "panes"), [new], gone, cost)
-    between._missed_between.cache_clear()
-    monkeypatch.setattr(between, "STEPS", 0)
+    interval._missed_between.cache_clear()
+    monkeypatch.setattr(interval, "STEPS", 0)
     monkeypatch.setattr(exact, "_missed", _only_few)
     plan = optimize(workload, 10_000, "weave_share", "panes")
     mended, _ = change_plan(plan, [new], gone, cost)
     together = optimize(workload, 10_000, "shared", "panes")
-    between._missed_between.cache_clear()
+    interval._missed_between.cache_clear()
     assert mended.cost_high is not None
     assert mended.cost <= counted.cost <= mended.cost_high <= mended.cost * Fraction(1001, 1000)
     assert [t.queries for t in mended.trees] == [t.queries for t in counted.trees]

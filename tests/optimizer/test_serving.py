@@ -9,7 +9,7 @@ import pytest
 from weft.kernels import OPERATORS, OWN, TECHNIQUES, accepts
 from weft.model import ACQ, Call, Window
 from weft.optimizer import optimize
-from weft.optimizer.serving import (
+from weft.optimizer.choose_techniques import (
     DEFAULT_SPEEDS,
     STAND_INS,
     BadLatency,
@@ -20,7 +20,7 @@ from weft.optimizer.serving import (
     save_speeds,
     serve,
 )
-from weft.optimizer.techniques import TECHNIQUES as OMEGAS
+from weft.optimizer.cost.omega import TECHNIQUES as OMEGAS
 from weft.optimizer.weights import BadWeights
 from weft.plan import Plan, explain, to_json
 

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from weft.cli.app import app
 from weft.optimizer import optimize
-from weft.optimizer.estimate import Stream, estimate
-from weft.optimizer.generate import Shape, generate
-from weft.optimizer.sizing import BadCluster, Cluster, Keys, least_nodes, simulate, to_lowest
+from weft.optimizer.cluster_model import BadCluster, Cluster, Keys, least_nodes, simulate, to_lowest
+from weft.optimizer.cost.seconds import Stream, estimate
+from weft.optimizer.paper_workloads import Shape, generate
 from weft.optimizer.weights import Weights, save_weights
 from weft.plan.values import Plan
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from weft.model import Workload
 from weft.optimizer import EXHAUSTIVE_LIMIT, STRATEGIES, TECHNIQUES, Cost, Statistics, TooManyQueries, optimize
 from weft.optimizer.strategies.auto import search
-from weft.optimizer.strategies.building import groupings
+from weft.optimizer.strategies.base import groupings
 from weft.optimizer.strategies.contiguous import suffixes
-from weft.optimizer.strategies.merging import merge_trees
-from weft.optimizer.strategies.pricing import Pricing, bits, inseparable, singles
+from weft.optimizer.strategies.merge_trees import merge_trees
 from weft.optimizer.strategies.random_share import random_share
+from weft.optimizer.strategies.tree_prices import Pricing, bits, inseparable, singles
 from weft.plan import Plan
 
 seeded = settings(derandomize=True, deadline=None, max_examples=40)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from weft.model import Workload
-    from weft.optimizer.generate import Shape
+    from weft.optimizer.paper_workloads import Shape
 
 SMALL_NUMBER = 10
 """Queries that exhaustive search takes a fraction of a second for."""
@@ -66,7 +66,7 @@ def _told(count: int, what: str, say: Say) -> Iterator[int]:
 
 def _workload(seed: int, number: int) -> tuple[Workload, Shape]:
     """Slides that divide one another, any, or primes; and a rate that leaves something to choose."""
-    from weft.optimizer.generate import SECOND, Shape, generate
+    from weft.optimizer.paper_workloads import SECOND, Shape, generate
 
     draw = Random(seed)
     slides, longest = draw.choice((("factors", 3600), ("factors", 720), ("normal", 24), ("diverse", 30)))

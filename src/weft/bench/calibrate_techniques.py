@@ -9,7 +9,7 @@ import numpy as np
 from weft.bench.benchmark import Say
 from weft.bench.fitting import best_of, least_squares
 from weft.kernels import OWN, accepts, technique
-from weft.optimizer.serving import CANDIDATES, Speed, Speeds
+from weft.optimizer.choose_techniques import CANDIDATES, Speed, Speeds
 
 OPERATORS = ("int_sum", "float_sum", "argmax_last", "max", "moments_2", "comoments")
 """The others take as long as one of these (`STAND_INS`)."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from weft.bench.benchmark import Benchmark, Report, Row, Say, option, whole
 from weft.bench.machine import describe_machine, load
-from weft.optimizer.generate import Shape, generate, to_sql
+from weft.optimizer.paper_workloads import Shape, generate, to_sql
 
 SUMMARY = {
     "plan_seconds": "`weft plan` of the queries, start to end: the middle one of all times",

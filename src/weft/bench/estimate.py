@@ -21,8 +21,8 @@ from weft.bench.chart import Chart, to_page, to_svg, to_text
 from weft.bench.figures.techniques import COMPARED, MIDDLE, OPTIMIZERS
 from weft.bench.machine import describe_machine, load
 from weft.bench.show import show_rows
-from weft.optimizer.estimate import Stream, estimate
-from weft.optimizer.generate import Shape, generate
+from weft.optimizer.cost.seconds import Stream, estimate
+from weft.optimizer.paper_workloads import Shape, generate
 from weft.optimizer.weights import Weights, load_weights
 
 if TYPE_CHECKING:

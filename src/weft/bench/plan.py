@@ -19,9 +19,9 @@ from weft.bench.plan_rivals import merge_pair_by_pair, prototype_density
 from weft.model import ACQ, Call, EdgeClass, Edges, Window, Workload
 from weft.optimizer import TECHNIQUES, Cost, optimize
 from weft.optimizer.edge_counting import bit_set, edge_rate, exact, f1
-from weft.optimizer.generate import Shape, generate
-from weft.optimizer.parts import equal_edges
-from weft.optimizer.weaving import Weaving
+from weft.optimizer.merge.greedy import Weaving
+from weft.optimizer.merge.part import equal_edges
+from weft.optimizer.paper_workloads import Shape, generate
 
 SECOND = 1_000_000
 COUNTS = {(40, 1_000): 10, (100, 1_000): 3, (40, 86_400): 5, (100, 86_400): 1}

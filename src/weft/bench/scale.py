@@ -29,7 +29,7 @@ from weft.bench.machine import describe_machine, load, two_over_one
 from weft.bench.scale_rows import BEGUN, SMALL, write_rows
 from weft.model import WeftError
 from weft.optimizer import optimize
-from weft.optimizer.estimate import Stream, estimate
+from weft.optimizer.cost.seconds import Stream, estimate
 from weft.optimizer.weights import load_weights
 from weft.sql.read import read_queries
 

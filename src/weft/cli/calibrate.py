@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from weft.optimizer.choose_techniques import Speeds, save_speeds, speeds_file
 from weft.optimizer.phantoms.pricing import TablePrices, prices_file, save_prices
-from weft.optimizer.serving import Speeds, save_speeds, speeds_file
 from weft.optimizer.weights import Weights, save_weights, weights_file
 from weft.plan import text
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from weft.cli.plan import parse_rate
-from weft.optimizer.generate import SLIDES, Shape, to_sql
-from weft.optimizer.generate import generate as draw
+from weft.optimizer.paper_workloads import SLIDES, Shape, to_sql
+from weft.optimizer.paper_workloads import generate as draw
 
 
 def generate(

@@ -13,10 +13,10 @@ import typer
 from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
 from weft.model import WeftError
 from weft.optimizer import optimize
-from weft.optimizer.cost import Cost
-from weft.optimizer.estimate import Stream, estimate
-from weft.optimizer.serving import known_latency, load_speeds, serve
-from weft.optimizer.techniques import TECHNIQUES
+from weft.optimizer.choose_techniques import known_latency, load_speeds, serve
+from weft.optimizer.cost.omega import TECHNIQUES
+from weft.optimizer.cost.operations import Cost
+from weft.optimizer.cost.seconds import Stream, estimate
 from weft.optimizer.weights import load_weights
 from weft.plan import explain, to_html, to_json
 
@@ -85,7 +85,7 @@ def plan(
     said, told = to_json(woven) if as_json else {}, [] if as_json else [explain(woven)]
     if nodes is not None:
         from weft.optimizer.placement import Node, place_groupings
-        from weft.optimizer.placement.explaining import explain_placement, placement_json
+        from weft.optimizer.placement.explain import explain_placement, placement_json
 
         priced = Cost(TECHNIQUES[woven.technique])
         placed = place_groupings(woven.workload, [Node()] * nodes, woven.rate, cost=priced)

@@ -17,11 +17,11 @@ from weft.cli.plan import parse_rate
 from weft.cli.queries import Strategy, read_queries
 from weft.model import WeftError, Workload
 from weft.optimizer import optimize
-from weft.optimizer.estimate import Stream
-from weft.optimizer.generate import Shape
-from weft.optimizer.generate import generate as draw
-from weft.optimizer.sizing import Cluster, Keys, Load, least_nodes
-from weft.optimizer.sizing import simulate as simulate_load
+from weft.optimizer.cluster_model import Cluster, Keys, Load, least_nodes
+from weft.optimizer.cluster_model import simulate as simulate_load
+from weft.optimizer.cost.seconds import Stream
+from weft.optimizer.paper_workloads import Shape
+from weft.optimizer.paper_workloads import generate as draw
 from weft.optimizer.weights import load_weights, weights_file
 
 

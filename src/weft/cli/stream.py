@@ -13,7 +13,7 @@ import typer
 
 from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique
 from weft.model import Workload
-from weft.optimizer.serving import known_latency
+from weft.optimizer.choose_techniques import known_latency
 
 if TYPE_CHECKING:
     from weft.spark import Job, Run

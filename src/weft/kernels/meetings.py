@@ -4,7 +4,7 @@ A slide is `inner * outer`: `inner` divides one base period, and time modulo the
 there has an edge with probability `1 / outer`. Classes whose outer parts share no factor are independent (Chinese
 remainders); the others are what is looked at here. Classes with the same outer part and the same residue there have
 their edges together wherever both are active: they are a *group*, and numbered so. Why these sums are bounds stands in
-`weft.optimizer.edge_counting.between`.
+`weft.optimizer.edge_counting.interval`.
 """
 
 from __future__ import annotations

@@ -19,13 +19,13 @@ from fractions import Fraction
 from typing import TypeVar
 
 from weft.model import ACQ, WeftError, Workload, at_intervals
-from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.estimate import Stream
+from weft.optimizer.closest_merge import find_refused_merge
+from weft.optimizer.cost.omega import TECHNIQUES
+from weft.optimizer.cost.operations import Cost, Statistics
+from weft.optimizer.cost.seconds import Stream
 from weft.optimizer.guarantee import find_guarantee
-from weft.optimizer.refusal import find_refused_merge
-from weft.optimizer.seconds import plan_by_seconds
 from weft.optimizer.strategies import EXHAUSTIVE_LIMIT, STRATEGIES, Strategy, TooManyQueries
-from weft.optimizer.techniques import TECHNIQUES
+from weft.optimizer.strategies.by_seconds import plan_by_seconds
 from weft.optimizer.weights import Weights
 from weft.plan.check import check_plan
 from weft.plan.values import Plan
@@ -72,7 +72,7 @@ def optimize(
     """Plan the queries for a stream of `rate` rows a second.
 
     `cost="seconds"` keeps the plan that takes the least by the weights of a machine, for such a stream: see
-    `weft.optimizer.seconds`.
+    `weft.optimizer.strategies.by_seconds`.
     """
     workload = workload if isinstance(workload, Workload) else Workload(workload)
     if any(query.refresh == "at_most" for query in workload):

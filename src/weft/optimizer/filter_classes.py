@@ -20,7 +20,7 @@ from functools import cache, partial
 from itertools import combinations
 from math import exp, log, log1p
 
-from weft.optimizer.phantoms.rolling import NATIVE
+from weft.optimizer.phantoms.rollup import NATIVE
 from weft.optimizer.phantoms.statistics import Prices
 
 Cuts = Mapping[str, frozenset[str]]

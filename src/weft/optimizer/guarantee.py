@@ -17,9 +17,9 @@ from fractions import Fraction
 from heapq import heappop, heappush
 
 from weft.model import Edges
-from weft.optimizer.cost import Cost
+from weft.optimizer.cost.operations import Cost
 from weft.optimizer.edge_counting import edge_rate
-from weft.optimizer.strategies.building import Positioned, groupings
+from weft.optimizer.strategies.base import Positioned, groupings
 from weft.plan import text
 from weft.plan.values import Condition, Guarantee, Plan
 

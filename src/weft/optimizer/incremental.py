@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from weft.model import ACQ, WeftError, Workload
-from weft.optimizer.cost import Cost, Statistics
+from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.strategies import STRATEGIES
-from weft.optimizer.strategies.building import Positioned, Sharing, build, groupings
-from weft.optimizer.strategies.merging import merge_trees
-from weft.optimizer.strategies.pricing import Pricing
+from weft.optimizer.strategies.base import Positioned, Sharing, build, groupings
+from weft.optimizer.strategies.merge_trees import merge_trees
+from weft.optimizer.strategies.tree_prices import Pricing
 from weft.plan.check import check_plan
 from weft.plan.values import Plan
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 
-from weft.optimizer.serving import Latency, known_latency
+from weft.optimizer.choose_techniques import Latency, known_latency
 from weft.plan import Plan, explain, to_fragment, to_html, to_json
 from weft.plan.synopses import warn_of_synopses
 from weft.spark.checkpoint.bucket_map import Places

@@ -28,10 +28,10 @@ from weft.optimizer.phantoms import (
     parse,
     read,
 )
-from weft.optimizer.phantoms.choice import Candidates
+from weft.optimizer.phantoms.base import Candidates
+from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.exhaustive_phantoms import TooManyGroupings
-from weft.optimizer.phantoms.feeding import NoQueries
-from weft.optimizer.phantoms.forests import Forests
+from weft.optimizer.phantoms.feeding_graph import NoQueries
 
 MEMORIES = (20_000, 40_000, 60_000, 80_000, 100_000)
 SINGLES = [read(name) for name in "ABCD"]

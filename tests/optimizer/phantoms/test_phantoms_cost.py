@@ -35,8 +35,8 @@ from weft.optimizer.phantoms import (
 )
 from weft.optimizer.phantoms.allocation import NoMemory
 from weft.optimizer.phantoms.collisions import MU
+from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.exhaustive_space import TooManyTables, exhaustive_space
-from weft.optimizer.phantoms.forests import Forests
 from weft.optimizer.phantoms.statistics import UnknownGroups
 
 COUNTS = {

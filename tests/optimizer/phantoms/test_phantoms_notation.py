@@ -17,7 +17,7 @@ from weft.optimizer.phantoms import (
     read,
     show,
 )
-from weft.optimizer.phantoms.feeding import CANDIDATE_LIMIT
+from weft.optimizer.phantoms.feeding_graph import CANDIDATE_LIMIT
 
 PAPER = [
     "ABCD(AB BCD(BC BD CD))",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from weft.optimizer import optimize
-from weft.optimizer.placement.homes import place_homes
+from weft.optimizer.placement.ungrouped import place_homes
 from weft.plan import Plan
 from weft.sql import parse
 

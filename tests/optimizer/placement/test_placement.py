@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from weft.model import WeftError, Workload
 from weft.optimizer import STRATEGIES, Cost, Statistics
-from weft.optimizer.generate import Shape, generate
+from weft.optimizer.paper_workloads import Shape, generate
 from weft.optimizer.placement import OPTIMIZERS, Node, Placement, fronts, knee, place, place_groupings, undominated
 from weft.sql import parse
 

@@ -16,7 +16,7 @@ from weft.bench.figures.figure import NOTE, Claim, Figure, Scale, mean
 from weft.bench.figures.sharing import plan
 from weft.model import ACQ, Edges, WeftError
 from weft.optimizer.edge_counting import Density, bit_set, f1
-from weft.optimizer.generate import SECOND, Shape, generate
+from weft.optimizer.paper_workloads import SECOND, Shape, generate
 
 
 class OutOfTime(Exception):

@@ -11,7 +11,7 @@ from time import process_time
 
 from weft.bench.benchmark import Row, Say
 from weft.bench.figures.figure import NOTE, Claim, Figure, Scale, mean
-from weft.optimizer.generate import Shape, generate
+from weft.optimizer.paper_workloads import Shape, generate
 from weft.optimizer.placement import OPTIMIZERS, Node, place
 
 Experiment = tuple[int, int, int, int, int, int, str]

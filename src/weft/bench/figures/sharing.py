@@ -11,7 +11,7 @@ from weft.bench.benchmark import Row, Say
 from weft.bench.figures.figure import Claim, Claims, Figure, Rows, Scale, mean, value
 from weft.model import Workload
 from weft.optimizer import STRATEGIES, TECHNIQUES, Cost, Statistics
-from weft.optimizer.generate import Shape, generate
+from weft.optimizer.paper_workloads import Shape, generate
 from weft.plan.values import Plan
 
 # Slides are factors of an hour, in seconds: the papers' table of parameters does not say more than "a discrete range".

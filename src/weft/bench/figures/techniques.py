@@ -11,7 +11,7 @@ from typing import Any
 from weft.bench.benchmark import Row, Say
 from weft.bench.figures.figure import Claim, Figure, Scale, mean
 from weft.optimizer import STRATEGIES, TECHNIQUES, Cost, Statistics
-from weft.optimizer.generate import Shape, generate
+from weft.optimizer.paper_workloads import Shape, generate
 
 COMPARED = ("panes", "flat_fat", "flat_fit", "slick_deque_inv", "slick_deque_non_inv")
 OPTIMIZERS = ("weave_share", "tri_weave")

@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from weft.model import Edges
-from weft.optimizer.edge_counting import between, bit_set, exact, f1
-from weft.optimizer.edge_counting.board import Board
+from weft.optimizer.edge_counting import bit_set, exact, f1, interval
+from weft.optimizer.edge_counting.bitmap import Board
 
 MICROSECONDS_A_SECOND = 1_000_000
 
@@ -43,7 +43,7 @@ def edge_rate_between(edges: Edges) -> tuple[Fraction, Fraction]:
     if len(classes) <= 2 and classes[0][0] == classes[-1][0]:
         rate = _rate_of_one_slide(len(classes), classes[0][0])
         return rate, rate
-    low, high = between.density_between(edges)
+    low, high = interval.density_between(edges)
     return low * MICROSECONDS_A_SECOND, high * MICROSECONDS_A_SECOND
 
 

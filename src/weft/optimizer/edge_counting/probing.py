@@ -4,7 +4,7 @@
     edge_bitmap     a tree keeps its edges as marks: an edge is looked up once, not compared with every query
     smaller_probes  the tree with fewer edges in the composite slide looks its edges up in the other
 
-weft plans by `weft.optimizer.weaving`; this is what it is compared with.
+weft plans by `weft.optimizer.merge.greedy`; this is what it is compared with.
 """
 
 from __future__ import annotations

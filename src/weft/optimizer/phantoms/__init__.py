@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Mapping
 
 from weft.model import WeftError
 from weft.optimizer.phantoms.allocation import ALLOCATIONS, Allocated, Allocation, allocate, check_memory, named, price
-from weft.optimizer.phantoms.choice import Choice, Step
+from weft.optimizer.phantoms.base import Choice, Step
 from weft.optimizer.phantoms.collisions import Flows, Seen, collision_rate, low_collision_rate, measure_flows
 from weft.optimizer.phantoms.configuration import Configuration, InvalidConfiguration, Table, parse
 from weft.optimizer.phantoms.epochs import eviction_rate, evictions
 from weft.optimizer.phantoms.exhaustive_phantoms import EXHAUSTIVE_LIMIT, configurations, exhaustive
-from weft.optimizer.phantoms.feeding import FeedingGraph
+from weft.optimizer.phantoms.feeding_graph import FeedingGraph
 from weft.optimizer.phantoms.greedy_collisions import greedy_by_collisions
 from weft.optimizer.phantoms.greedy_space import PHI, greedy_by_space
 from weft.optimizer.phantoms.peak import PeakTooLow, shift, shrink, within_peak

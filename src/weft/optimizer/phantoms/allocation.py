@@ -13,8 +13,8 @@ import numpy as np
 from weft.model import WeftError
 from weft.optimizer.phantoms.collisions import MU, Floats
 from weft.optimizer.phantoms.configuration import Configuration
+from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.exhaustive_space import exhaustive_space
-from weft.optimizer.phantoms.forests import Forests
 from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
 

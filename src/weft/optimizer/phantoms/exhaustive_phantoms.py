@@ -15,10 +15,10 @@ from itertools import product
 
 from weft.model import WeftError
 from weft.optimizer.phantoms.allocation import Allocated, Allocation, given
-from weft.optimizer.phantoms.choice import Choice, Step
+from weft.optimizer.phantoms.base import Choice, Step
 from weft.optimizer.phantoms.configuration import Configuration, Table
+from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.exhaustive_space import exhaustive_space
-from weft.optimizer.phantoms.forests import Forests
 from weft.optimizer.phantoms.relation import Relation, order
 from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
 

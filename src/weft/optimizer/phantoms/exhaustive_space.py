@@ -16,7 +16,7 @@ import numpy as np
 
 from weft.model import WeftError
 from weft.optimizer.phantoms.collisions import Floats, collision_rate
-from weft.optimizer.phantoms.forests import Forests, Ints
+from weft.optimizer.phantoms.configuration_arrays import Forests, Ints
 from weft.optimizer.phantoms.statistics import Prices
 
 SHARES = 100

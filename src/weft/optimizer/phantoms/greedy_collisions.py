@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from weft.optimizer.phantoms.allocation import Allocation, given
-from weft.optimizer.phantoms.choice import Additions, Candidates, Choice, Fed, Moves, Step
+from weft.optimizer.phantoms.base import Additions, Candidates, Choice, Fed, Moves, Step
 from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
 

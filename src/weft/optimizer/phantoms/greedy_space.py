@@ -12,9 +12,9 @@ import numpy as np
 
 from weft.model import WeftError
 from weft.optimizer.phantoms.allocation import allocate
-from weft.optimizer.phantoms.choice import Additions, Candidates, Choice, Step
+from weft.optimizer.phantoms.base import Additions, Candidates, Choice, Step
 from weft.optimizer.phantoms.collisions import Floats
-from weft.optimizer.phantoms.forests import Forests
+from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
 

@@ -13,15 +13,15 @@ from fractions import Fraction
 from random import Random
 
 from weft.model import ACQ, WeftError, Workload
-from weft.optimizer.cost import Cost
-from weft.optimizer.parts import Part, equal_edges
-from weft.optimizer.placement.blind import group, in_turns, randomly, weave, weave_or_group
-from weft.optimizer.placement.board import Node, NoNodes, Optimizer, Placement, Prices
-from weft.optimizer.placement.front import front, knee, undominated
+from weft.optimizer.cost.operations import Cost
+from weft.optimizer.merge.part import Part, equal_edges
 from weft.optimizer.placement.inserted import weave_inserted, weave_or_group_inserted
+from weft.optimizer.placement.nodes import Node, NoNodes, Optimizer, Placement, Prices
+from weft.optimizer.placement.pareto import front, knee, undominated
+from weft.optimizer.placement.random_and_round_robin import group, in_turns, randomly, weave, weave_or_group
 from weft.optimizer.placement.to_lowest import group_to_lowest, weave_or_group_to_lowest, weave_to_lowest
 from weft.optimizer.placement.to_nodes import weave_then_group, weave_to_nodes
-from weft.optimizer.strategies.building import groupings
+from weft.optimizer.strategies.base import groupings
 from weft.plan.values import Tree
 
 OPTIMIZERS: Mapping[str, Optimizer] = {

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from random import Random
 
-from weft.optimizer.parts import Part
-from weft.optimizer.placement.board import Board, Node, Prices
+from weft.optimizer.merge.part import Part
+from weft.optimizer.placement.nodes import Board, Node, Prices
 
 
 def weave_inserted(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:

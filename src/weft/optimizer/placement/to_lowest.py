@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from weft.optimizer.parts import Part
-from weft.optimizer.placement.board import Board, Node, Prices, dearest_first
+from weft.optimizer.merge.part import Part
+from weft.optimizer.placement.nodes import Board, Node, Prices, dearest_first
 
 
 def group_to_lowest(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from weft.optimizer.parts import Part
-from weft.optimizer.placement.board import Board, Node, Prices
+from weft.optimizer.merge.greedy import Weaving
+from weft.optimizer.merge.part import Part
+from weft.optimizer.placement.nodes import Board, Node, Prices
 from weft.optimizer.placement.to_lowest import group_to_lowest
-from weft.optimizer.weaving import Weaving
 
 
 def weave_to_nodes(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:

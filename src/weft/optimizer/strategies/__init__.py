@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from weft.optimizer.strategies.auto import auto
-from weft.optimizer.strategies.building import Strategy
+from weft.optimizer.strategies.base import Strategy
 from weft.optimizer.strategies.contiguous import contiguous
 from weft.optimizer.strategies.exhaustive import EXHAUSTIVE_LIMIT, TooManyQueries, exhaustive
 from weft.optimizer.strategies.insert_then_weave import insert_then_weave

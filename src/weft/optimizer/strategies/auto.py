@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from weft.model import Workload
-from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.strategies.building import Positioned, Sharing, Strategy, build, groupings
+from weft.optimizer.cost.operations import Cost, Statistics
+from weft.optimizer.merge.greedy import weave
+from weft.optimizer.strategies.base import Positioned, Sharing, Strategy, build, groupings
 from weft.optimizer.strategies.exhaustive import cheapest_sharing
-from weft.optimizer.strategies.improving import Improving
-from weft.optimizer.strategies.pricing import Pricing, inseparable
-from weft.optimizer.weaving import weave
+from weft.optimizer.strategies.local_moves import Improving
+from weft.optimizer.strategies.tree_prices import Pricing, inseparable
 from weft.plan.values import Plan, Tree
 
 SMALL = 11

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from weft.model import Workload
-from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.strategies.building import Sharing, build, groupings
-from weft.optimizer.strategies.pricing import Pricing, singles
+from weft.optimizer.cost.operations import Cost, Statistics
+from weft.optimizer.strategies.base import Sharing, build, groupings
+from weft.optimizer.strategies.tree_prices import Pricing, singles
 from weft.plan.values import Plan
 
 

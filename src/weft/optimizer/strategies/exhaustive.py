@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from weft.model import WeftError, Workload
-from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.strategies.building import Sharing, build, groupings
-from weft.optimizer.strategies.pricing import Pricing, inseparable, whole_numbers
+from weft.optimizer.cost.operations import Cost, Statistics
+from weft.optimizer.strategies.base import Sharing, build, groupings
+from weft.optimizer.strategies.tree_prices import Pricing, inseparable, whole_numbers
 from weft.plan.values import Plan
 
 EXHAUSTIVE_LIMIT = 15

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from weft.model import Workload
-from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.strategies.building import Sharing, build, groupings
-from weft.optimizer.strategies.merging import merge_trees
-from weft.optimizer.strategies.pricing import Pricing, singles
+from weft.optimizer.cost.operations import Cost, Statistics
+from weft.optimizer.strategies.base import Sharing, build, groupings
+from weft.optimizer.strategies.merge_trees import merge_trees
+from weft.optimizer.strategies.tree_prices import Pricing, singles
 from weft.plan.values import Plan
 
 

@@ -11,11 +11,11 @@ from itertools import product
 from random import Random
 
 from weft.model import Workload
-from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.strategies.building import Sharing, Strategy, build, groupings
-from weft.optimizer.strategies.pricing import Pricing, bits, singles
+from weft.optimizer.cost.operations import Cost, Statistics
+from weft.optimizer.merge.greedy import weave
+from weft.optimizer.strategies.base import Sharing, Strategy, build, groupings
 from weft.optimizer.strategies.random_share import SEED, random_trees
-from weft.optimizer.weaving import weave
+from weft.optimizer.strategies.tree_prices import Pricing, bits, singles
 from weft.plan.values import Plan
 
 BOUNDS = (2, 5, 10)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from weft.model import Workload
-from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.strategies.building import Sharing, build, groupings
+from weft.optimizer.cost.operations import Cost, Statistics
+from weft.optimizer.strategies.base import Sharing, build, groupings
 from weft.plan.values import Plan
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import combinations
 
 from weft.model import Workload
-from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.strategies.building import Sharing, build, groupings
+from weft.optimizer.cost.operations import Cost, Statistics
+from weft.optimizer.strategies.base import Sharing, build, groupings
 from weft.optimizer.strategies.exhaustive import TooManyQueries
-from weft.optimizer.strategies.pricing import Pricing, singles, whole_numbers
+from weft.optimizer.strategies.tree_prices import Pricing, singles, whole_numbers
 from weft.plan.values import Plan
 
 PAIRING_LIMIT = 300

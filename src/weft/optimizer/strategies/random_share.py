@@ -6,9 +6,9 @@ from fractions import Fraction
 from random import Random
 
 from weft.model import Workload
-from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.strategies.building import Sharing, Strategy, build, groupings
-from weft.optimizer.strategies.pricing import Pricing, singles
+from weft.optimizer.cost.operations import Cost, Statistics
+from weft.optimizer.strategies.base import Sharing, Strategy, build, groupings
+from weft.optimizer.strategies.tree_prices import Pricing, singles
 from weft.plan.values import Plan
 
 SEED = 1

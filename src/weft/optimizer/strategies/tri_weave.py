@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from weft.model import Edges, Workload
-from weft.optimizer.cost import Cost, Statistics
+from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.edge_counting import edge_rate_between
-from weft.optimizer.strategies.building import Positioned, Sharing, build, groupings
+from weft.optimizer.merge.greedy import weave
+from weft.optimizer.strategies.base import Positioned, Sharing, build, groupings
 from weft.optimizer.strategies.weave_share import own_passes
-from weft.optimizer.weaving import weave
 from weft.plan.values import Plan
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.model import Workload
-from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.strategies.building import Positioned, Sharing, build, groupings
-from weft.optimizer.weaving import weave
+from weft.optimizer.cost.operations import Cost, Statistics
+from weft.optimizer.merge.greedy import weave
+from weft.optimizer.strategies.base import Positioned, Sharing, build, groupings
 from weft.plan.values import Plan
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.optimizer.placement.shares import to_lowest
+from weft.optimizer.placement.longest_first import to_lowest
 
 SLOTS = 1024
 """So many shares can be placed: few enough to write down."""

@@ -25,7 +25,7 @@ from weft.engine import CallLayout, FeedLayout, Grouping, Layout, QueryLayout, T
 from weft.engine.layout import FilterBit
 from weft.engine.project import CannotEvaluate, Typed, bind
 from weft.model import ACQ, Call, Edges, Expression, Output, Window
-from weft.optimizer.placement.homes import place_homes
+from weft.optimizer.placement.ungrouped import place_homes
 from weft.plan import Feed, Plan
 from weft.spark.physical.analyzer import Analysis, analysis
 from weft.spark.physical.columns import PhysicalColumns

@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame
 
 from weft.model import WeftError
 from weft.optimizer.phantoms.collisions import Flows
-from weft.optimizer.phantoms.feeding import FeedingGraph
+from weft.optimizer.phantoms.feeding_graph import FeedingGraph
 from weft.optimizer.phantoms.pricing import TablePrices, load_prices, prices_file
 from weft.optimizer.phantoms.relation import Relation
-from weft.optimizer.phantoms.rolling import Asked, RollUp, roll_up
+from weft.optimizer.phantoms.rollup import Asked, RollUp, roll_up
 from weft.spark.partial.hash_tables import TABLE_MEMORY, Lfta, make_lfta, tabled
 from weft.spark.partial.hash_tables import relation as tabled_relation
 from weft.spark.partial.sampling import Sample, Signatures, take_sample, take_signatures

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from weft.model import ACQ, Edges
-from weft.optimizer.cost import Cost, load_of, load_of_one_slide
+from weft.optimizer.cost.omega import Load
+from weft.optimizer.cost.operations import Cost, load_of, load_of_one_slide
 from weft.optimizer.edge_counting import edge_rate
-from weft.optimizer.techniques import Load
 from weft.plan.values import Tree
 
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 from random import Random
 
 from weft.model import WeftError
-from weft.optimizer.cost import Cost
+from weft.optimizer.cost.operations import Cost
 from weft.optimizer.edge_counting import edge_rate_between
-from weft.optimizer.parts import Part, union
+from weft.optimizer.merge.part import Part, union
 from weft.plan.values import Tree
 
 

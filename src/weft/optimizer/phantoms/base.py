@@ -10,8 +10,8 @@ import numpy as np
 
 from weft.optimizer.phantoms.allocation import Allocated
 from weft.optimizer.phantoms.configuration import Configuration
-from weft.optimizer.phantoms.feeding import FeedingGraph
-from weft.optimizer.phantoms.forests import Bools, Forests, Ints, describe
+from weft.optimizer.phantoms.configuration_arrays import Bools, Forests, Ints, describe
+from weft.optimizer.phantoms.feeding_graph import FeedingGraph
 from weft.optimizer.phantoms.relation import Relation, order
 from weft.optimizer.phantoms.statistics import GroupStatistics
 

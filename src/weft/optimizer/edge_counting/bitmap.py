@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from weft.optimizer.edge_counting.folds import Folds
+    from weft.optimizer.edge_counting.folded_bitmap import Folds
 
 LONGEST_PERIOD = 1 << 20
 """Marks of one union."""
@@ -74,7 +74,7 @@ class Board:
 
     def folds(self, slides: Iterable[int]) -> Folds | None:
         """How to read edges in common with windows of these slides; None where counting them is less work."""
-        from weft.optimizer.edge_counting.folds import Folds
+        from weft.optimizer.edge_counting.folded_bitmap import Folds
 
         folds = Folds.to((slide // self._unit for slide in slides), self._period)
         return folds if folds.work < self._marks.size else None

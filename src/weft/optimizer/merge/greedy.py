@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.model import ACQ
-from weft.optimizer.bounds import SLACK, Members, Table, bundles
-from weft.optimizer.cost import Cost
+from weft.optimizer.cost.operations import Cost
 from weft.optimizer.edge_counting import Board
-from weft.optimizer.listing import Listed, Reading
-from weft.optimizer.parts import Merge, Part, equal_edges, union
+from weft.optimizer.merge.bounds import SLACK, Members, Table, bundles
+from weft.optimizer.merge.candidates import Listed, Reading
+from weft.optimizer.merge.part import Merge, Part, equal_edges, union
 
 LISTED = 256
 """The best pairs of a row that are listed together."""

@@ -14,10 +14,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from weft.model import Workload
-from weft.optimizer.cost import Cost, Statistics
-from weft.optimizer.estimate import Stream, estimate
+from weft.optimizer.cost.operations import Cost, Statistics
+from weft.optimizer.cost.seconds import Stream, estimate
 from weft.optimizer.strategies import Strategy
-from weft.optimizer.strategies.building import priced
+from weft.optimizer.strategies.base import priced
 from weft.optimizer.strategies.tri_weave import tri_weave
 from weft.optimizer.strategies.weave_share import weave_share
 from weft.optimizer.weights import Weights

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.model import WeftError
-from weft.optimizer.estimate import Estimate, Stream, estimate
-from weft.optimizer.placement.shares import to_lowest
+from weft.optimizer.cost.seconds import Estimate, Stream, estimate
+from weft.optimizer.placement.longest_first import to_lowest
 from weft.optimizer.weights import Weights
 from weft.plan.values import Plan
 

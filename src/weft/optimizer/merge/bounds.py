@@ -10,8 +10,8 @@ from math import gcd, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.optimizer.parts import Part
-from weft.optimizer.techniques import Technique
+from weft.optimizer.cost.omega import Technique
+from weft.optimizer.merge.part import Part
 
 SLACK = 1e-12
 """Bounds are floats, rounded up by far more than a few float operations can lose."""

@@ -11,10 +11,10 @@ from fractions import Fraction
 from math import lcm
 
 from weft.model import ACQ, Edges
-from weft.optimizer.cost import Cost, load_of
+from weft.optimizer.cost.omega import Load
+from weft.optimizer.cost.operations import Cost, load_of
 from weft.optimizer.edge_counting import edge_rate_between
-from weft.optimizer.strategies.building import Positioned
-from weft.optimizer.techniques import Load
+from weft.optimizer.strategies.base import Positioned
 from weft.plan.values import Tree
 
 LONGEST_MARKS = 1 << 15

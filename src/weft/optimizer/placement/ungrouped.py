@@ -18,10 +18,10 @@ import numpy as np
 
 from weft.aggregates import HOLISTIC
 from weft.model import ACQ
-from weft.optimizer.cost import load_of
-from weft.optimizer.placement.front import knee
-from weft.optimizer.placement.shares import to_lowest
-from weft.optimizer.techniques import TECHNIQUES
+from weft.optimizer.cost.omega import TECHNIQUES
+from weft.optimizer.cost.operations import load_of
+from weft.optimizer.placement.longest_first import to_lowest
+from weft.optimizer.placement.pareto import knee
 from weft.plan.values import Feed, Plan, Tree
 
 ANSWER = 3

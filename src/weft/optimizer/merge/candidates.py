@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.optimizer.bounds import Bundle
 from weft.optimizer.edge_counting import Board
-from weft.optimizer.edge_counting.folds import Folds
-from weft.optimizer.parts import Part
+from weft.optimizer.edge_counting.folded_bitmap import Folds
+from weft.optimizer.merge.bounds import Bundle
+from weft.optimizer.merge.part import Part
 
 
 @dataclass(slots=True)

@@ -15,12 +15,12 @@ from fractions import Fraction
 from random import Random
 from typing import Protocol, TypeVar
 
-from weft.optimizer.parts import Part
-from weft.optimizer.placement.board import Node, Placement, Prices, dearest_first
+from weft.optimizer.merge.greedy import Weaving
+from weft.optimizer.merge.part import Part
 from weft.optimizer.placement.inserted import insert, weave_inserted, weave_or_group_inserted
+from weft.optimizer.placement.nodes import Node, Placement, Prices, dearest_first
 from weft.optimizer.placement.to_lowest import group_to_lowest
 from weft.optimizer.placement.to_nodes import weave_then_group, weave_to_nodes
-from weft.optimizer.weaving import Weaving
 
 BESIDE = {
     "wg_tn": weave_then_group,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations
 
-from weft.optimizer.strategies.pricing import Pricing
+from weft.optimizer.strategies.tree_prices import Pricing
 
 
 def merge_trees(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from weft.optimizer.cost import Cost
-from weft.optimizer.parts import Merge, Part
-from weft.optimizer.strategies.building import Positioned, groupings
-from weft.optimizer.weaving import Weaving
+from weft.optimizer.cost.operations import Cost
+from weft.optimizer.merge.greedy import Weaving
+from weft.optimizer.merge.part import Merge, Part
+from weft.optimizer.strategies.base import Positioned, groupings
 from weft.plan.values import Feed, Plan, Refusal
 
 MOST_TREES = 10_000

@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import combinations
 from random import Random
 
-from weft.optimizer.strategies.merging import merge_trees
-from weft.optimizer.strategies.pricing import Pricing, bits
+from weft.optimizer.strategies.merge_trees import merge_trees
+from weft.optimizer.strategies.tree_prices import Pricing, bits
 
 SEED = 1
 

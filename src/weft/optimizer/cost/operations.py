@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from weft.model import ACQ, Edges, Window
+from weft.optimizer.cost.omega import TECHNIQUES, Load, Ranges, Technique
 from weft.optimizer.edge_counting import edge_rate, edge_rate_between
-from weft.optimizer.techniques import TECHNIQUES, Load, Ranges, Technique
 from weft.plan.values import Feed, Tree
 
 

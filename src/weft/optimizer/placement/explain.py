@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.optimizer.placement.board import Placement
+from weft.optimizer.placement.nodes import Placement
 from weft.plan import text
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from weft.optimizer.parts import Part
-from weft.optimizer.placement.board import Board, Node, Optimizer, Prices
+from weft.optimizer.merge.part import Part
+from weft.optimizer.placement.nodes import Board, Node, Optimizer, Prices
 
 Pick = Callable[[int, int], int]
 """`pick(node, choices)`: one of so many choices that there are on a node."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from weft.model import ACQ, Edges, Workload
-from weft.optimizer.cost import Cost, Statistics
+from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.edge_counting import edge_rate_between
 from weft.plan.values import Feed, Plan, Tree
 
