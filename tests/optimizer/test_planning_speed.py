@@ -17,7 +17,7 @@ from weft.optimizer.incremental import change_plan
 from weft.optimizer.merge import bounds
 from weft.optimizer.merge.greedy import Weaving
 from weft.optimizer.merge.part import equal_edges
-from weft.plan import text
+from weft.plan import format
 from weft.plan.explain import explain, to_json
 
 
@@ -131,7 +131,7 @@ def test_a_tree_too_large_to_count_has_a_cost_between_two_numbers_and_says_so(mo
     assert enclosed.cost <= counted.cost <= enclosed.cost_high <= enclosed.cost * Fraction(1001, 1000)
     (tree,) = enclosed.trees
     assert tree.edge_rate < counted.trees[0].edge_rate < (tree.edge_rate_high or 0)
-    assert f"cost {text.amount(enclosed.cost)} to {text.amount(enclosed.cost_high)} ops/s" in explain(enclosed)
+    assert f"cost {format.amount(enclosed.cost)} to {format.amount(enclosed.cost_high)} ops/s" in explain(enclosed)
     assert to_json(enclosed)["cost_high_exact"] == str(enclosed.cost_high)
 
 

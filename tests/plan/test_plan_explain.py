@@ -17,8 +17,8 @@ from weft.model import ACQ, Call, Window
 from weft.optimizer import STRATEGIES, TECHNIQUES
 from weft.optimizer import optimize as optimize_by
 from weft.plan import explain, query_cost, query_costs, to_html, to_json
-from weft.plan.synopses import warn_of_synopses
-from weft.plan.text import between, saving
+from weft.plan.format import between, saving
+from weft.plan.value_memory import warn_of_synopses
 from weft.sql import parse
 
 optimize = partial(optimize_by, technique="panes")

@@ -14,7 +14,7 @@ from rich.table import Table
 from weft.optimizer.choose_techniques import Speeds, save_speeds, speeds_file
 from weft.optimizer.phantoms.pricing import TablePrices, prices_file, save_prices
 from weft.optimizer.weights import Weights, save_weights, weights_file
-from weft.plan import text
+from weft.plan import format
 
 if TYPE_CHECKING:
     from weft.bench.calibrate import Fit
@@ -121,7 +121,7 @@ def _fastest(speeds: Speeds) -> Table:
             cells = [f"{one[name]:.2g}" if name in one else "" for name in names]
             least = names.index(min(one, key=lambda name: one[name]))
             cells[least] = f"[bold]{cells[least]}[/bold]"
-            table.add_row(f"{text.operator(operator)}, {slices} slices a window", *cells)
+            table.add_row(f"{format.operator(operator)}, {slices} slices a window", *cells)
     return table
 
 

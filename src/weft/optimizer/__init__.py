@@ -28,7 +28,7 @@ from weft.optimizer.strategies import EXHAUSTIVE_LIMIT, STRATEGIES, Strategy, To
 from weft.optimizer.strategies.by_seconds import plan_by_seconds
 from weft.optimizer.weights import Weights
 from weft.plan.check import check_plan
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 DEFAULT_RATE = 10_000
 """Rows a second, where nobody says otherwise."""

@@ -22,7 +22,7 @@ from weft.aggregates import components
 from weft.aggregates.operators import ALGEBRAS, NEEDS, OWN, accepts, fallback
 from weft.model import Call, WeftError, Window
 from weft.optimizer.weights import BadWeights, weights_file
-from weft.plan.values import Plan, Served, Tree
+from weft.plan.logical import Plan, Served, Tree
 
 Latency = Literal["batch", "bounded"]
 

@@ -9,7 +9,7 @@ from weft.optimizer.cost.operations import Cost
 from weft.optimizer.merge.greedy import Weaving
 from weft.optimizer.merge.part import Merge, Part
 from weft.optimizer.strategies.base import Positioned, groupings
-from weft.plan.values import Feed, Plan, Refusal
+from weft.plan.logical import Feed, Plan, Refusal
 
 MOST_TREES = 10_000
 """Of more trees nobody reads which two came closest, and looking takes longer than planning them."""

@@ -19,7 +19,7 @@ from weft.model import WeftError
 from weft.optimizer.cost.seconds import Estimate, Stream, estimate
 from weft.optimizer.placement.longest_first import to_lowest
 from weft.optimizer.weights import Weights
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]

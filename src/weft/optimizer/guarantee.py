@@ -20,8 +20,8 @@ from weft.model import Edges
 from weft.optimizer.cost.operations import Cost
 from weft.optimizer.edge_counting import edge_rate
 from weft.optimizer.strategies.base import Positioned, groupings
-from weft.plan import text
-from weft.plan.values import Condition, Guarantee, Plan
+from weft.plan import format
+from weft.plan.logical import Condition, Guarantee, Plan
 
 QUARTER = Fraction(1, 4)
 
@@ -87,7 +87,7 @@ def _subject(plan: Plan) -> str | None:
 def _overlap(plan: Plan) -> str | None:
     for query in plan.workload:
         if query.window.length != query.window.slide:
-            length, slide = text.duration(query.window.length), text.duration(query.window.slide)
+            length, slide = format.duration(query.window.length), format.duration(query.window.slide)
             return f"{query.name} has range {length} and slide {slide}"
     return None
 
@@ -102,7 +102,7 @@ def _rows(plan: Plan, groups: Iterable[Sequence[Positioned]]) -> str | None:
         pairs = [(rate, name, twice[edges]) for rate, name, edges in rates if edges in twice]
         for together, one, other in (*pairs[:1], *_densest_pairs(rates, plan.rate / 2)):
             if 2 * together > plan.rate:
-                slices, rows = float(together), text.number(plan.rate)
+                slices, rows = float(together), format.number(plan.rate)
                 return f"{one} and {other} cut {slices:,.3f} slices/s, twice that is above {rows} rows/s"
     return None
 

@@ -26,7 +26,7 @@ from weft.optimizer.strategies.base import Positioned, Sharing, build, groupings
 from weft.optimizer.strategies.merge_trees import merge_trees
 from weft.optimizer.strategies.tree_prices import Pricing
 from weft.plan.check import check_plan
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 
 class CannotChange(WeftError):

@@ -1,10 +1,10 @@
 """Plans as values that explain and check themselves."""
 
+from weft.plan.attribution import query_cost, query_costs
 from weft.plan.check import PlanRejected, check_plan
 from weft.plan.explain import explain, to_json
-from weft.plan.page import to_fragment, to_html
-from weft.plan.shares import query_cost, query_costs
-from weft.plan.values import Condition, Feed, Guarantee, Plan, Refusal, Tree
+from weft.plan.html import to_fragment, to_html
+from weft.plan.logical import Condition, Feed, Guarantee, Plan, Refusal, Tree
 
 __all__ = [
     "Condition",

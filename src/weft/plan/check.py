@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import chain
 
 from weft.model import EdgeClass, WeftError
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 FEW = 4
 """Classes that are found sooner one after the other than in a set."""

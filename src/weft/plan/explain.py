@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from weft.model import ACQ
-from weft.plan import text
-from weft.plan.page import to_html
-from weft.plan.shares import pass_cost, query_cost, query_costs
-from weft.plan.synopses import explain_synopses
-from weft.plan.values import Feed, Guarantee, Plan, Tree
+from weft.plan import format
+from weft.plan.attribution import pass_cost, query_cost, query_costs
+from weft.plan.html import to_html
+from weft.plan.logical import Feed, Guarantee, Plan, Tree
+from weft.plan.value_memory import explain_synopses
 
 __all__ = ["explain", "query_cost", "query_costs", "to_html", "to_json"]
 
@@ -20,9 +20,9 @@ __all__ = ["explain", "query_cost", "query_costs", "to_html", "to_json"]
 def explain(plan: Plan, limit: int | None = None) -> str:
     """The plan as text, with at most `limit` queries of each tree."""
     lines = [
-        f"Plan  {plan.strategy}  cost {text.between(plan.cost, plan.cost_high)} ops/s  "
-        f"unshared {text.amount(plan.unshared)}  "
-        f"saves {text.saving(plan.cost_high or plan.cost, plan.unshared)}   rate {text.number(plan.rate)}/s"
+        f"Plan  {plan.strategy}  cost {format.between(plan.cost, plan.cost_high)} ops/s  "
+        f"unshared {format.amount(plan.unshared)}  "
+        f"saves {format.saving(plan.cost_high or plan.cost, plan.unshared)}   rate {format.number(plan.rate)}/s"
     ]
     costs = query_costs(plan)
     for feed in plan.feeds:
@@ -30,25 +30,25 @@ def explain(plan: Plan, limit: int | None = None) -> str:
         if together:
             by = f"   by {', '.join(feed.keys)}" if feed.keys else ""
             lines.append(
-                f"  pass over rows for {_trees(feed.trees)}  {text.slices(feed.edge_rate, feed.edge_rate_high)}   "
-                f"rows {text.amount(plan.rate)}   fold {text.amount(feed.fold_cost)}{by}"
+                f"  pass over rows for {_trees(feed.trees)}  {format.slices(feed.edge_rate, feed.edge_rate_high)}   "
+                f"rows {format.amount(plan.rate)}   fold {format.amount(feed.fold_cost)}{by}"
             )
         for number in feed.trees:
             tree = plan.trees[number]
-            rows = "" if together else f"   rows {text.amount(plan.rate)}"
-            final = f"final {text.amount(tree.final_cost)}   {tree.technique}"
-            lines.append(f"  tree {number + 1}  {text.slices(tree.edge_rate, tree.edge_rate_high)}{rows}   {final}")
+            rows = "" if together else f"   rows {format.amount(plan.rate)}"
+            final = f"final {format.amount(tree.final_cost)}   {tree.technique}"
+            lines.append(f"  tree {number + 1}  {format.slices(tree.edge_rate, tree.edge_rate_high)}{rows}   {final}")
             lines += _serving(plan, tree)
             lines += _queries(plan, tree, costs, limit)
     if plan.refused is not None:
         more = plan.refused.cost - plan.cost
         lines.append(
             f"  not merged  tree {plan.refused.left + 1} + tree {plan.refused.right + 1}: would cost "
-            f"{text.amount(plan.refused.cost)} ({'+' if more >= 0 else '-'}{text.amount(abs(more))})"
+            f"{format.amount(plan.refused.cost)} ({'+' if more >= 0 else '-'}{format.amount(abs(more))})"
         )
     if plan.seconds is not None:
         lines.append(f"  on this machine  {plan.seconds:.3g} s of work for each second of stream{_chosen(plan)}")
-    lines += [f"  {word}  {sentence}" for word, sentence in text.guarantee(plan)]
+    lines += [f"  {word}  {sentence}" for word, sentence in format.guarantee(plan)]
     return "\n".join([*lines, *explain_synopses(plan)])
 
 
@@ -84,7 +84,7 @@ def _serving(plan: Plan, tree: Tree) -> list[str]:
             why = f"   {served.nanoseconds:,.3g} ns a group and second"
         if served.next_nanoseconds is not None:
             why += f", {served.next_best} {served.next_nanoseconds:,.3g} ({by})"
-        lines.append(f"    {text.operator(served.operator)} by {served.technique}{why}")
+        lines.append(f"    {format.operator(served.operator)} by {served.technique}{why}")
     return lines
 
 
@@ -98,11 +98,11 @@ def _queries(plan: Plan, tree: Tree, costs: dict[str, Fraction], limit: int | No
         rows.append(
             (
                 name,
-                text.calls(query),
-                f"range {text.duration(window.length)}",
-                f"slide {text.duration(window.slide)}",
-                f"costs {text.amount(costs[name])}",
-                text.extras(query),
+                format.calls(query),
+                f"range {format.duration(window.length)}",
+                f"slide {format.duration(window.slide)}",
+                f"costs {format.amount(costs[name])}",
+                format.extras(query),
             )
         )
     widths = [max(map(len, column)) for column in zip(*rows)]
@@ -182,7 +182,7 @@ def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
 def _query(query: ACQ, cost: Fraction) -> dict[str, Any]:
     return {
         "name": query.name,
-        "calls": [text.call(aggregate) for aggregate in query.calls],
+        "calls": [format.call(aggregate) for aggregate in query.calls],
         "range_us": query.shown.length,
         "slide_us": query.shown.slide,
         "offset_us": query.shown.offset,

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from weft.model import ACQ, WeftError
-from weft.plan import Plan, query_costs, text
+from weft.plan import Plan, format, query_costs
 from weft.service.answers import AnswerBuffer
 from weft.service.limits import Limits
 from weft.service.paused import Paused
@@ -81,8 +81,8 @@ class Service:
         return {
             "name": acq.name,
             "sql": acq.text,
-            "range": text.duration(acq.shown.length),
-            "slide": text.duration(acq.shown.slide),
+            "range": format.duration(acq.shown.length),
+            "slide": format.duration(acq.shown.slide),
             "keys": list(acq.keys),
             "where": acq.where,
             "joined": joined,

@@ -8,8 +8,8 @@ from fractions import Fraction
 from pydantic import BaseModel, Field
 
 from weft.model import ACQ
-from weft.plan import Feed, Plan, Tree, query_costs, text
-from weft.plan.shares import pass_cost
+from weft.plan import Feed, Plan, Tree, format, query_costs
+from weft.plan.attribution import pass_cost
 from weft.spark import Run
 
 
@@ -125,14 +125,14 @@ def _trees(plan: Plan, feed: Feed, costs: dict[str, Fraction]) -> Iterator[Plann
 
 
 def _query(query: ACQ, cost: Fraction) -> PlannedQuery:
-    window = f"{text.duration(query.shown.length)} every {text.duration(query.shown.slide)}"
-    about = f"{text.calls(query)}, {window}"
-    return PlannedQuery(name=query.name, cost=float(cost), about=about, extras=text.extras(query))
+    window = f"{format.duration(query.shown.length)} every {format.duration(query.shown.slide)}"
+    about = f"{format.calls(query)}, {window}"
+    return PlannedQuery(name=query.name, cost=float(cost), about=about, extras=format.extras(query))
 
 
 def _why(tree: Tree) -> Iterator[str]:
     for served in tree.serving:
-        said = f"{text.operator(served.operator)} by {served.technique}"
+        said = f"{format.operator(served.operator)} by {served.technique}"
         if served.nanoseconds is not None and served.next_nanoseconds is not None:
             said += f": {served.nanoseconds:,.3g} ns, {served.next_best} {served.next_nanoseconds:,.3g}"
         yield said
@@ -145,4 +145,4 @@ def _said(plan: Plan) -> Iterator[str]:
             f"closest merge left: tree {plan.refused.left + 1} with tree {plan.refused.right + 1}, "
             f"for {more:+,.2f} operations a second"
         )
-    yield from (f"{word}: {sentence}" for word, sentence in text.guarantee(plan))
+    yield from (f"{word}: {sentence}" for word, sentence in format.guarantee(plan))

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from weft.optimizer.choose_techniques import Latency, known_latency
 from weft.plan import Plan, explain, to_fragment, to_html, to_json
-from weft.plan.synopses import warn_of_synopses
+from weft.plan.value_memory import warn_of_synopses
 from weft.spark.checkpoint.bucket_map import Places
 from weft.spark.execution.failing_queries import QueriesFailed, blame
 from weft.spark.execution.micro_batch import BatchMetrics, Pipeline

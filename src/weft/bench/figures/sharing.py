@@ -12,7 +12,7 @@ from weft.bench.figures.figure import Claim, Claims, Figure, Rows, Scale, mean, 
 from weft.model import Workload
 from weft.optimizer import STRATEGIES, TECHNIQUES, Cost, Statistics
 from weft.optimizer.paper_workloads import Shape, generate
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 # Slides are factors of an hour, in seconds: the papers' table of parameters does not say more than "a discrete range".
 

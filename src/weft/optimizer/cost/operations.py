@@ -16,7 +16,7 @@ from fractions import Fraction
 from weft.model import ACQ, Edges, Window
 from weft.optimizer.cost.omega import TECHNIQUES, Load, Ranges, Technique
 from weft.optimizer.edge_counting import edge_rate, edge_rate_between
-from weft.plan.values import Feed, Tree
+from weft.plan.logical import Feed, Tree
 
 
 @dataclass(frozen=True, slots=True)

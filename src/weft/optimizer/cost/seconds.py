@@ -7,8 +7,8 @@ from math import inf
 
 from weft.model import WeftError
 from weft.optimizer.weights import Weights
-from weft.plan.synopses import Synopsis, synopses
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
+from weft.plan.value_memory import Synopsis, synopses
 
 MICROS = 1_000_000
 

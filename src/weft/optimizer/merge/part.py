@@ -10,7 +10,7 @@ from weft.model import ACQ, Edges
 from weft.optimizer.cost.omega import Load
 from weft.optimizer.cost.operations import Cost, load_of, load_of_one_slide
 from weft.optimizer.edge_counting import edge_rate
-from weft.plan.values import Tree
+from weft.plan.logical import Tree
 
 
 @dataclass(slots=True, eq=False)

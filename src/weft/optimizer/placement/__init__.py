@@ -22,7 +22,7 @@ from weft.optimizer.placement.random_and_round_robin import group, in_turns, ran
 from weft.optimizer.placement.to_lowest import group_to_lowest, weave_or_group_to_lowest, weave_to_lowest
 from weft.optimizer.placement.to_nodes import weave_then_group, weave_to_nodes
 from weft.optimizer.strategies.base import groupings
-from weft.plan.values import Tree
+from weft.plan.logical import Tree
 
 OPTIMIZERS: Mapping[str, Optimizer] = {
     "g_rand": randomly(group),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.optimizer.placement.nodes import Placement
-from weft.plan import text
+from weft.plan import format
 
 
 def explain_placement(placement: Placement) -> str:
@@ -13,12 +13,12 @@ def explain_placement(placement: Placement) -> str:
     mean = placement.total / len(placement.nodes)
     over = f"   {float(placement.maximum / mean):.2f} times the mean" if mean else ""
     lines = [
-        f"Placed  {placement.optimizer}  {len(placement.nodes)} nodes  total {text.amount(placement.total)} ops/s  "
-        f"most {text.amount(placement.maximum)}{over}"
+        f"Placed  {placement.optimizer}  {len(placement.nodes)} nodes  total {format.amount(placement.total)} ops/s  "
+        f"most {format.amount(placement.maximum)}{over}"
     ]
     for number, (trees, cost) in enumerate(zip(placement.trees, placement.costs, strict=True), 1):
         queries = [name for tree in trees for name in tree.queries]
-        lines.append(f"  node {number}  {text.amount(cost)} ops/s  trees {len(trees)}  queries {_some(queries)}")
+        lines.append(f"  node {number}  {format.amount(cost)} ops/s  trees {len(trees)}  queries {_some(queries)}")
     return "\n".join(lines)
 
 

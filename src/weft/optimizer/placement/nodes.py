@@ -11,7 +11,7 @@ from weft.model import WeftError
 from weft.optimizer.cost.operations import Cost
 from weft.optimizer.edge_counting import edge_rate_between
 from weft.optimizer.merge.part import Part, union
-from weft.plan.values import Tree
+from weft.plan.logical import Tree
 
 
 class NoNodes(WeftError):

@@ -22,7 +22,7 @@ from weft.optimizer.cost.omega import TECHNIQUES
 from weft.optimizer.cost.operations import load_of
 from weft.optimizer.placement.longest_first import to_lowest
 from weft.optimizer.placement.pareto import knee
-from weft.plan.values import Feed, Plan, Tree
+from weft.plan.logical import Feed, Plan, Tree
 
 ANSWER = 3
 """Operations of an answer, whatever the slices: other choices leave them out, since no plan changes them."""

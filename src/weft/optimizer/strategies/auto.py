@@ -16,7 +16,7 @@ from weft.optimizer.strategies.base import Positioned, Sharing, Strategy, build,
 from weft.optimizer.strategies.exhaustive import cheapest_sharing
 from weft.optimizer.strategies.local_moves import Improving
 from weft.optimizer.strategies.tree_prices import Pricing, inseparable
-from weft.plan.values import Plan, Tree
+from weft.plan.logical import Plan, Tree
 
 SMALL = 11
 """Different windows of a grouping up to which looking at all plans takes a tenth of a second, or a second where edges

@@ -9,7 +9,7 @@ from fractions import Fraction
 from weft.model import ACQ, Edges, Workload
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.edge_counting import edge_rate_between
-from weft.plan.values import Feed, Plan, Tree
+from weft.plan.logical import Feed, Plan, Tree
 
 Strategy = Callable[[Workload, Statistics, Cost], Plan]
 

@@ -21,7 +21,7 @@ from weft.optimizer.strategies.base import priced
 from weft.optimizer.strategies.tri_weave import tri_weave
 from weft.optimizer.strategies.weave_share import weave_share
 from weft.optimizer.weights import Weights
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 WEIGHTS = tuple(Fraction(10) ** power for power in range(-6, 7) if power)
 """How much more and less than an operation for each row a pass may weigh: a millionth to a million times."""

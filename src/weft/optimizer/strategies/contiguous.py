@@ -12,7 +12,7 @@ from weft.model import Workload
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.strategies.base import Sharing, build, groupings
 from weft.optimizer.strategies.tree_prices import Pricing, singles
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from weft.model import WeftError, Workload
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.strategies.base import Sharing, build, groupings
 from weft.optimizer.strategies.tree_prices import Pricing, inseparable, whole_numbers
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 EXHAUSTIVE_LIMIT = 15
 """Subset dynamic programming counts 2**n trees and visits 3**n pairs of them: 12 queries take a tenth of a second where

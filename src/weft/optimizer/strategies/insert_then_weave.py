@@ -9,7 +9,7 @@ from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.strategies.base import Sharing, build, groupings
 from weft.optimizer.strategies.merge_trees import merge_trees
 from weft.optimizer.strategies.tree_prices import Pricing, singles
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 
 def insert_then_weave(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:

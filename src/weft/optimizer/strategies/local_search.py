@@ -16,7 +16,7 @@ from weft.optimizer.merge.greedy import weave
 from weft.optimizer.strategies.base import Sharing, Strategy, build, groupings
 from weft.optimizer.strategies.random_share import SEED, random_trees
 from weft.optimizer.strategies.tree_prices import Pricing, bits, singles
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 BOUNDS = (2, 5, 10)
 

@@ -9,7 +9,7 @@ from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.strategies.base import Sharing, build, groupings
 from weft.optimizer.strategies.exhaustive import TooManyQueries
 from weft.optimizer.strategies.tree_prices import Pricing, singles, whole_numbers
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 PAIRING_LIMIT = 300
 """Matching takes the cube of the queries: 100 take two seconds, 300 a minute."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.model import Workload
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.strategies.base import Sharing, build, groupings
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 
 def shared(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:

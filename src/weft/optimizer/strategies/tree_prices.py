@@ -15,7 +15,7 @@ from weft.optimizer.cost.omega import Load
 from weft.optimizer.cost.operations import Cost, load_of
 from weft.optimizer.edge_counting import edge_rate_between
 from weft.optimizer.strategies.base import Positioned
-from weft.plan.values import Tree
+from weft.plan.logical import Tree
 
 LONGEST_MARKS = 1 << 15
 """Granules of a composite slide up to which a bit each is cheaper than unions of classes: a microsecond a union."""

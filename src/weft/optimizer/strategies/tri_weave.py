@@ -11,7 +11,7 @@ from weft.optimizer.edge_counting import edge_rate_between
 from weft.optimizer.merge.greedy import weave
 from weft.optimizer.strategies.base import Positioned, Sharing, build, groupings
 from weft.optimizer.strategies.weave_share import own_passes
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 
 def tri_weave(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:

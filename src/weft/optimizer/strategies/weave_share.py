@@ -8,7 +8,7 @@ from weft.model import Workload
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.merge.greedy import weave
 from weft.optimizer.strategies.base import Positioned, Sharing, build, groupings
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 
 def weave_share(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:

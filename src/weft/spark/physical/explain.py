@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.optimizer.phantoms.relation import Relation, show
-from weft.plan.sharing import SharedPass, Sharing
+from weft.plan.passes import SharedPass, Sharing
 from weft.spark.physical.binder import Binding
 from weft.spark.physical.tables import NativeFeed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from weft.model import ACQ, Call
-from weft.plan.values import Plan
+from weft.plan.logical import Plan
 
 UNITS = (
     ("d", 86_400_000_000),

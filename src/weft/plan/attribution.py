@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from weft.model import ACQ
-from weft.plan.values import Feed, Plan, Tree
+from weft.plan.logical import Feed, Plan, Tree
 
 
 def query_costs(plan: Plan) -> dict[str, Fraction]:

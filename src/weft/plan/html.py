@@ -8,9 +8,9 @@ from fractions import Fraction
 from html import escape
 from itertools import pairwise
 
-from weft.plan import text
-from weft.plan.shares import pass_cost, query_costs
-from weft.plan.values import Plan
+from weft.plan import format
+from weft.plan.attribution import pass_cost, query_costs
+from weft.plan.logical import Plan
 
 COLUMNS = (20, 250, 500, 750)
 """Where stream, feeds, trees and queries stand, in pixels."""
@@ -83,25 +83,25 @@ def to_fragment(plan: Plan) -> str:
 
 
 def _said(plan: Plan) -> str:
-    saves = text.saving(plan.cost_high or plan.cost, plan.unshared)
+    saves = format.saving(plan.cost_high or plan.cost, plan.unshared)
     refused = ""
     if plan.refused is not None:
         refused = (
             f" Closest merge left: tree {plan.refused.left + 1} with tree {plan.refused.right + 1}, "
-            f"for {text.amount(plan.refused.cost)} ops/s in all."
+            f"for {format.amount(plan.refused.cost)} ops/s in all."
         )
     return (
         f"<h1>{_count(len(plan.workload), 'query', 'queries')}, {_count(len(plan.trees), 'tree', 'trees')}, "
         f"{_count(len(plan.feeds), 'pass over the rows', 'passes over the rows')}</h1>\n"
-        f"<p>{escape(plan.strategy)} at {text.number(plan.rate)} rows/s "
-        f"costs {text.between(plan.cost, plan.cost_high)} ops/s; "
-        f"unshared {text.amount(plan.unshared)}; saves {saves}.{refused}</p>\n"
+        f"<p>{escape(plan.strategy)} at {format.number(plan.rate)} rows/s "
+        f"costs {format.between(plan.cost, plan.cost_high)} ops/s; "
+        f"unshared {format.amount(plan.unshared)}; saves {saves}.{refused}</p>\n"
         f"{_guarantee(plan)}"
     )
 
 
 def _guarantee(plan: Plan) -> str:
-    return "".join(f"<p>{escape(word.capitalize())}: {escape(said)}.</p>\n" for word, said in text.guarantee(plan))
+    return "".join(f"<p>{escape(word.capitalize())}: {escape(said)}.</p>\n" for word, said in format.guarantee(plan))
 
 
 def _count(count: int, one: str, many: str) -> str:
@@ -140,12 +140,12 @@ def _boxes(plan: Plan) -> tuple[_Box, list[_Box], list[_Box], list[_Box]]:
                 note = _window(plan, name)
                 queries.append(_Box("query", len(queries), len(queries), costs[name], name, note))
             cost = sum((costs[name] for name in tree.queries), Fraction(0))
-            note = text.slices(tree.edge_rate, tree.edge_rate_high)
+            note = format.slices(tree.edge_rate, tree.edge_rate_high)
             trees.append(_Box("tree", first, len(queries) - 1, cost, f"tree {index + 1}", note))
         cost = sum((box.cost for box in queries[first_of_feed:]), Fraction(0))
         keys = f"by {', '.join(feed.keys)}" if feed.keys else "no keys"
         feeds.append(_Box("feed", first_of_feed, len(queries) - 1, cost, f"pass {feed_number}", keys))
-    stream = _Box("stream", 0, len(queries) - 1, plan.cost, "", f"{text.number(plan.rate)} rows/s")
+    stream = _Box("stream", 0, len(queries) - 1, plan.cost, "", f"{format.number(plan.rate)} rows/s")
     return stream, feeds, trees, queries
 
 
@@ -178,7 +178,7 @@ def _box(x: int, box: _Box, dearest: Fraction) -> str:
     tall = _tall(box, dearest)
     label = f'{escape(box.label)} <tspan class="dim">{escape(box.note)}</tspan>'
     return (
-        f"<g><title>{escape(box.label or 'stream')}: {text.amount(box.cost)} ops/s</title>"
+        f"<g><title>{escape(box.label or 'stream')}: {format.amount(box.cost)} ops/s</title>"
         f'<rect class="{box.kind}" x="{x}" y="{box.middle - tall / 2:.1f}" width="{BOX_WIDTH}" height="{tall:.1f}"/>'
         f'<text x="{x + BOX_WIDTH + 6}" y="{box.middle + 4:.1f}">{label}</text></g>'
     )
@@ -186,9 +186,9 @@ def _box(x: int, box: _Box, dearest: Fraction) -> str:
 
 def _window(plan: Plan, name: str) -> str:
     query = plan.workload.by_name[name]
-    aggregates = text.calls(query)
+    aggregates = format.calls(query)
     short = aggregates if len(aggregates) <= 28 else f"{aggregates[:27]}\u2026"
-    return f"{short}, {text.duration(query.shown.length)} every {text.duration(query.shown.slide)}"
+    return f"{short}, {format.duration(query.shown.length)} every {format.duration(query.shown.slide)}"
 
 
 def _table(plan: Plan) -> str:
@@ -201,17 +201,17 @@ def _table(plan: Plan) -> str:
 def _rows(plan: Plan) -> Iterator[str]:
     costs = query_costs(plan)
     for feed in plan.feeds:
-        feeds = f"pass {text.amount(pass_cost(plan, feed))} ops/s"
+        feeds = f"pass {format.amount(pass_cost(plan, feed))} ops/s"
         for index in feed.trees:
             tree = plan.trees[index]
             for name in tree.queries:
                 query = plan.workload.by_name[name]
-                window = f"{text.duration(query.shown.length)} every {text.duration(query.shown.slide)}"
-                cells = (name, text.calls(query), window, text.extras(query))
+                window = f"{format.duration(query.shown.length)} every {format.duration(query.shown.slide)}"
+                cells = (name, format.calls(query), window, format.extras(query))
                 yield (
                     "<tr>"
                     + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
                     + f'<td title="{escape(tree.technique)}, {feeds}">{index + 1}</td>'
-                    + f'<td class="n">{text.slices(tree.edge_rate, tree.edge_rate_high).removesuffix(" slices/s")}</td>'
-                    + f'<td class="n">{text.amount(costs[name])}</td></tr>'
+                    + f'<td class="n">{format.slices(tree.edge_rate, tree.edge_rate_high).removesuffix(" slices/s")}</td>'
+                    + f'<td class="n">{format.amount(costs[name])}</td></tr>'
                 )

@@ -117,6 +117,6 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """In a notebook a plan is its picture."""
-        from weft.plan.page import to_fragment
+        from weft.plan.html import to_fragment
 
         return to_fragment(self)

@@ -14,9 +14,9 @@ from math import inf
 
 from weft.aggregates import HOLISTIC, Component, components
 from weft.model import Call
-from weft.plan.text import call as written
-from weft.plan.text import duration
-from weft.plan.values import Plan
+from weft.plan.format import call as written
+from weft.plan.format import duration
+from weft.plan.logical import Plan
 
 POINT = 16
 """Bytes of a value and how often it came; a text has its own length more."""
