@@ -15,7 +15,7 @@ from hypothesis.strategies import DrawFn, composite, integers, none, one_of, sam
 from weft.aggregates import Component
 from weft.engine import FeedLayout, Grouping
 from weft.engine.partial.from_rows import Gathering, NotGathered, Scattered
-from weft.kernels.numbering import number_rows
+from weft.kernels.group_ids import number_rows
 from weft.model import Edges, Window
 
 KEYS = {

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.engine.combine.numeric import NOTHING_CHOSEN, Extremes, Longs, Ranges, SumOverflow, is_number, order_keys
-from weft.kernels import plain, sketches, summaries, synopses
+from weft.kernels import plain, sketches, sliding_summaries, sliding_values
 
 Columns = tuple[pa.Array, ...]
 Numbers = npt.NDArray[Any]
@@ -138,7 +138,7 @@ class Synopses(Ranges):
 
     def _ranked(self, offsets: Longs) -> tuple[npt.NDArray[np.int32], Longs, Longs]:
         if self._ranks is None:
-            self._ranks = synopses.rank(self._keys, self._bounds, offsets)
+            self._ranks = sliding_values.rank(self._keys, self._bounds, offsets)
         return self._ranks
 
     _ranks: tuple[npt.NDArray[np.int32], Longs, Longs] | None = None
@@ -158,7 +158,7 @@ class Synopses(Ranges):
         count = len(windows[-1])
         totals, places = np.empty(count, np.int64), np.zeros((2, count, len(numbers)), np.int64)
         fractions = np.array(numbers, np.float64)
-        synopses.slide_quantiles(*windows, fractions, between, totals, places[0], places[1])
+        sliding_values.slide_quantiles(*windows, fractions, between, totals, places[0], places[1])
         return totals, places[0], places[1]
 
     def _percentile(self, windows: Any, numbers: tuple[float, ...], type_: pa.DataType) -> pa.Array:
@@ -188,13 +188,13 @@ class Synopses(Ranges):
         out, limits = np.empty(len(lo), np.int64), np.empty(0, np.int64)
         if len(self.columns) == 3:
             limits = plain(self._limits(lo, hi).to_numpy(), np.int64)
-        synopses.slide_different(*windows, self._keys[self._ranks[1]], limits, out)
+        sliding_values.slide_different(*windows, self._keys[self._ranks[1]], limits, out)
         return pa.array(out if not len(limits) else np.rint(out / (limits / HASHES)).astype(np.int64))
 
     def _common(self, windows: Any, most: int) -> tuple[Longs, Longs, Longs]:
         count = len(windows[-1])
         filled, places = np.empty(count, np.int64), np.zeros((2, count, most), np.int64)
-        synopses.slide_common(*windows, filled, places[0], places[1])
+        sliding_values.slide_common(*windows, filled, places[0], places[1])
         return filled, places[0], places[1]
 
     def _mode(self, windows: Any, numbers: tuple[float, ...], type_: pa.DataType) -> pa.Array:
@@ -214,7 +214,7 @@ class Synopses(Ranges):
         count, most = len(windows[-1]), min(int(numbers[0]), max(1, int(np.diff(windows[3]).max(initial=0))))
         filled, places = np.empty(count, np.int64), np.empty((count, most), np.int64)
         sums = np.empty((count, most), self._weights.dtype)
-        summaries.slide_sums(*windows, self._weights.dtype != np.float64, filled, places, sums)
+        sliding_summaries.slide_sums(*windows, self._weights.dtype != np.float64, filled, places, sums)
         chosen = np.arange(most) < filled[:, None]
         item, total = type_.value_type
         items = _typed(self._different_values.take(pa.array(places[chosen])), item.type)
@@ -227,7 +227,7 @@ class Synopses(Ranges):
             return pa.nulls(len(windows[-1]), type_)
         most = min(int(numbers[0]), int(np.diff(windows[3]).max(initial=0)))
         filled, bins = np.empty(len(windows[-1]), np.int64), np.empty((2, len(windows[-1]), most))
-        summaries.slide_bins(*windows, self._different_floats, filled, bins[0], bins[1])
+        sliding_summaries.slide_bins(*windows, self._different_floats, filled, bins[0], bins[1])
         chosen = np.arange(most) < filled[:, None]
         middle = _middles(bins[0][chosen], type_.value_type[0].type)
         pairs = pa.StructArray.from_arrays([middle, pa.array(bins[1][chosen])], fields=list(type_.value_type))
@@ -238,7 +238,7 @@ class Synopses(Ranges):
         sizes = self._different(windows, numbers, pa.int64()).to_numpy()
         starts = np.concatenate([[0], np.cumsum(sizes)])
         out = np.empty(starts[-1], np.int64)
-        synopses.slide_members(*windows, starts, out)
+        sliding_values.slide_members(*windows, starts, out)
         return _lists(starts, self._different_values.take(pa.array(out)), type_)
 
 
@@ -257,7 +257,7 @@ def _weights(column: pa.Array) -> Numbers:
 
 def _tidied(values: pa.Array, weights: Numbers, begins: Longs, ends: Longs) -> Columns:
     _refuse_wide(weights)
-    places, sums, bounds = synopses.tidy(_keys(values), weights, plain(begins, np.int64), plain(ends, np.int64))
+    places, sums, bounds = sliding_values.tidy(_keys(values), weights, plain(begins, np.int64), plain(ends, np.int64))
     offsets = pa.array(bounds.astype(np.int32))
     kept = values if len(places) == len(values) and (np.diff(places) == 1).all() else values.take(pa.array(places))
     return pa.ListArray.from_arrays(offsets, kept), pa.ListArray.from_arrays(offsets, pa.array(sums))

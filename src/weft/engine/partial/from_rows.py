@@ -18,7 +18,7 @@ from weft.engine.combine.registry import ranges_of
 from weft.engine.layout import FeedLayout
 from weft.engine.partial.key_codes import code_for
 from weft.kernels import group_offsets, plain
-from weft.kernels.numbering import number_rows
+from weft.kernels.group_ids import number_rows
 from weft.kernels.order import counting_order
 from weft.model import WeftError
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from weft.engine.partial.key_codes import Code, code_for, numbers, typed
-from weft.kernels.lfta import ALL_BITS, ANY_BIT, GREATEST, LEAST, ODD_BITS, SUM, throw_in
+from weft.kernels.hash_table import ALL_BITS, ANY_BIT, GREATEST, LEAST, ODD_BITS, SUM, throw_in
 
 OPERATIONS: Mapping[str, int] = {
     "rows": SUM,

@@ -7,7 +7,7 @@ What no class has is counted, in this order:
 - else the primes of the slides are taken out one by one, the rarest first. Residues modulo different primes are
   independent (Chinese remainders). Of a class with p, the share 1/p**k is left at each instant of its other residues:
   it becomes a class without p that *dampens* what is missed by `1 - 1/p**k` and is an edge no more. Where several such
-  classes meet, one more class corrects the product. `weft.kernels.edges` does this with residues modulo primes below
+  classes meet, one more class corrects the product. `weft.kernels.edge_counting` does this with residues modulo primes below
   2**31, as many of them as the composite slide needs: a count is an integer below it, so the residues tell which;
 - a prime whose classes meet in too many ways is not taken out. Instead the most frequent prime is decided: for each
   residue that some class has, the others vanish; all residues that no class has are alike. That tears the classes into
@@ -143,7 +143,7 @@ def _counted(classes: Classes, steps: int | None) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """Classes as sets of literals, which are bits: see `weft.kernels.edges`."""
+    """Classes as sets of literals, which are bits: see `weft.kernels.edge_counting`."""
 
     primes: tuple[int, ...]
     words: int
@@ -209,7 +209,7 @@ class Residues:
         # Numba takes a while to load, and most plans never come here.
         import numpy as np
 
-        from weft.kernels.edges import inverse_powers
+        from weft.kernels.edge_counting import inverse_powers
 
         self._literals, self._period, self._steps = literals, period, steps
         self._which = (1 << 64 * literals.words) - 1  # the bits that tell the primes of a class
@@ -235,7 +235,7 @@ class Residues:
     def _eliminate(self, classes: Weighted) -> NDArray[np.uint64]:
         import numpy as np
 
-        from weft.kernels.edges import BAD_MODULUS, DONE, eliminate
+        from weft.kernels.edge_counting import BAD_MODULUS, DONE, eliminate
 
         if not classes:
             return self._one

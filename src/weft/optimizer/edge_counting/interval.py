@@ -17,7 +17,7 @@ other. Let N be those before it that depend on it, U an edge of N, and V an edge
 j, less at most `P(i, j, some k that depends on j)`. On the common edges of i and j each k is a class of its own, with
 the slide `lcm(i, j, k) / lcm(i, j)`; some k has an edge there no more often than those of them have together that do
 not lie within another, and never more often than always. All that is left over are such threes with two dependent
-pairs, and c(i, j) times what any other dependent pair weighs: sums that `weft.kernels.meetings` and the arrays below
+pairs, and c(i, j) times what any other dependent pair weighs: sums that `weft.kernels.edge_bounds` and the arrays below
 hold.
 
 Classes with equal q and equal residues there have the same edges wherever both are active. Such a group is one event:
@@ -94,7 +94,7 @@ def enclose(classes: Sequence[EdgeClass]) -> Between:
     """What is missed, without counting."""
     import numpy as np
 
-    from weft.kernels.meetings import bound_triples, dependent_pairs, weigh_pairs
+    from weft.kernels.edge_bounds import bound_triples, dependent_pairs, weigh_pairs
 
     ordered, borders = _densest_first(classes)
     slides, shifts = (np.array(column, np.int64) for column in zip(*ordered, strict=True))

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from weft.kernels.synopses import room, shift
+from weft.kernels.sliding_values import room, shift
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
