@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.schedule import POLICIES, Combines, Periodic, merged, run_cost, schedule_cost, shorten, sub_groups
-from weft.schedule.shortening import merge_greedily
+from weft.schedule.periods import merge_greedily
 
 seeded = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -115,7 +115,7 @@ def test_where_too_many_ways_would_have_to_be_tried_the_result_says_so_and_keeps
     queries = maxima(*((20 + 13 * p % 61, p) for p in range(5, 15)))
     best = shorten(sub_groups(queries), Combines(1, 2), tolerance=0)
     assert best.optimal
-    monkeypatch.setattr("weft.schedule.shortening.TRIES", 20)
+    monkeypatch.setattr("weft.schedule.periods.TRIES", 20)
     found = shorten(sub_groups(queries), Combines(1, 2), tolerance=0)
     assert not found.optimal
     conservative, aggressive = (

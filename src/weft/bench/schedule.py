@@ -10,7 +10,7 @@ from weft.bench.figures.figure import mean
 from weft.bench.figures.schedule_setting import FIELDS, HIGH, LOW, SPEED, Counters, draw, play
 from weft.bench.machine import describe_machine, load
 from weft.schedule import POLICIES, groups, schedule_cost, shorten, sub_groups
-from weft.schedule.shortening import merge_greedily
+from weft.schedule.periods import merge_greedily
 from weft.schedule.task import merged
 
 COMPARED = ("edf", "aggressive", "conservative", "hybrid", "late", "late_pending")

@@ -7,14 +7,14 @@ a running job.
 from __future__ import annotations
 
 from weft.schedule.budget import Budget, run_within
+from weft.schedule.choose import Asked, Chosen, Schedule, choose
 from weft.schedule.cost import Combines, Cost, run_cost, schedule_cost
 from weft.schedule.pace import Pace
 from weft.schedule.periodic import InvalidPeriodic, Periodic, common_interval
+from weft.schedule.periods import Shortened, shorten
 from weft.schedule.policies import POLICIES, Policy
 from weft.schedule.queue import Queue, Run, UnknownQuery
-from weft.schedule.refreshing import Asked, Chosen, Schedule, choose
 from weft.schedule.scan import NotCovered, execute, scan
-from weft.schedule.shortening import Shortened, shorten
 from weft.schedule.simulate import Simulated, simulate
 from weft.schedule.synopsis import Intervals, Synopsis, synopses_for
 from weft.schedule.task import Task, groups, merged, sub_groups

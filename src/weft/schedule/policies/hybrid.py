@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from weft.schedule.cost import Cost
 from weft.schedule.periodic import Periodic
+from weft.schedule.periods import merge_greedily, shorten
 from weft.schedule.policies.policy import Policy, same_deadline
-from weft.schedule.shortening import merge_greedily, shorten
 from weft.schedule.task import Task, merged, sub_groups
 
 
