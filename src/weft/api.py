@@ -6,7 +6,7 @@ from weft.optimizer import optimize as optimize_workload
 from weft.optimizer.choose_techniques import Latency, known_latency, load_speeds, serve
 from weft.optimizer.weights import load_weights
 from weft.plan import Plan
-from weft.sql.read import Queries, read_queries
+from weft.sql.inputs import Queries, read_queries
 
 
 def optimize(

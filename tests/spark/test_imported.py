@@ -10,7 +10,7 @@ import pytest
 
 from compare import assert_same_rows
 from weft.spark import weave
-from weft.sql.importing import collect, to_sql
+from weft.sql.extract import collect, to_sql
 
 pytestmark = pytest.mark.spark
 

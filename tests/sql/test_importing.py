@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from weft.cli.app import app
 from weft.sql import parse
-from weft.sql.importing import Found, collect, to_sql
+from weft.sql.extract import Found, collect, to_sql
 
 SCRIPTS = Path(__file__).parent / "scripts"
 HEAD = "from pyspark.sql import functions as F\nfrom pyspark.sql.functions import col, window\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis.strategies import integers, lists, none, one_of, sampled_from, tuples
 
-from weft.sql.ranges import Range, ranges
+from weft.sql.range_filters import Range, ranges
 
 COLUMNS, NUMBERS = sampled_from(["a", "b"]), integers(-9, 9)
 FILTERS = one_of(

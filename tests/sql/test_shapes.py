@@ -9,10 +9,10 @@ import sqlglot
 
 from weft.model import ACQ
 from weft.sql import Refused, parse
-from weft.sql.plain import is_plain
+from weft.sql.fast_path import is_plain
 from weft.sql.refuse import Source
-from weft.sql.shapes import Shapes
 from weft.sql.statements import Statement
+from weft.sql.template_cache import Shapes
 from weft.sql.tokens import tokenize
 
 SELECTS = (

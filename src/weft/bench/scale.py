@@ -31,7 +31,7 @@ from weft.model import WeftError
 from weft.optimizer import optimize
 from weft.optimizer.cost.seconds import Stream, estimate
 from weft.optimizer.weights import load_weights
-from weft.sql.read import read_queries
+from weft.sql.inputs import read_queries
 
 SKEW = 1.2
 BUCKETS = 8

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from weft.model import WeftError
-from weft.sql.importing import Found, Imported, collect, to_sql
+from weft.sql.extract import Found, Imported, collect, to_sql
 
 
 class NothingFound(WeftError):

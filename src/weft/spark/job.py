@@ -32,7 +32,7 @@ from weft.spark.sinks.late_rows import make_late_sink
 from weft.spark.sinks.listener import Tap
 from weft.spark.sinks.side_output import AsideRows
 from weft.spark.sources.corrupt_records import make_bad_sink
-from weft.sql.read import Queries, read_queries
+from weft.sql.inputs import Queries, read_queries
 
 AT_ONCE = "0 seconds"
 """A trigger that Spark reads as no trigger: a batch begins as soon as the one before has ended."""

@@ -28,8 +28,8 @@ from weft.spark.sinks.base import MemorySink, Sink
 from weft.spark.sinks.listener import Tap
 from weft.spark.sinks.side_output import AsideRows
 from weft.sql import duration, parse
-from weft.sql.life import lifetime
-from weft.sql.read import Queries, read_queries
+from weft.sql.inputs import Queries, read_queries
+from weft.sql.ttl import lifetime
 
 if TYPE_CHECKING:
     from weft.spark.job import Job

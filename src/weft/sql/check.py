@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from weft.sql.clauses import cql_bracket
-from weft.sql.plain import is_plain
+from weft.sql.fast_path import is_plain
 from weft.sql.refuse import Source
 from weft.sql.tokens import Tokens
 

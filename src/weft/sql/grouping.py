@@ -8,9 +8,9 @@ from weft.sql.calls import is_aggregate
 from weft.sql.canonical import bare, canonical
 from weft.sql.clauses import Clauses
 from weft.sql.refuse import Source
-from weft.sql.screen import screen
 from weft.sql.syntax import Node, Unreadable, read, read_item
 from weft.sql.tokens import Token, Tokens, is_call
+from weft.sql.unsupported import screen
 from weft.sql.window import Windowing, read_cql, read_window
 
 

@@ -13,11 +13,11 @@ from weft.sql.expressions import Lowering
 from weft.sql.filters import filter_text
 from weft.sql.grouping import Item, read_grouping, read_items, unreadable
 from weft.sql.refuse import Refused, Source
-from weft.sql.screen import screen
-from weft.sql.shapes import Shapes
 from weft.sql.statements import Statement, statements
 from weft.sql.syntax import Unreadable, read
+from weft.sql.template_cache import Shapes
 from weft.sql.tokens import Token, Tokens, is_call, tokenize
+from weft.sql.unsupported import screen
 from weft.sql.window import Windowing
 
 LONGEST_NAME = 200

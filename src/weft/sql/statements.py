@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.model import Life
-from weft.sql.life import split_life
 from weft.sql.refuse import Source
 from weft.sql.tokens import Token, Tokens, tokenize
+from weft.sql.ttl import split_life
 
 
 @dataclass(frozen=True, slots=True)

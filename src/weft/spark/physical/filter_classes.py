@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from weft.optimizer.filter_classes import Occurrences, classes_cost, filter_classes
 from weft.spark.partial.sampling import Signatures
-from weft.sql.cuts import cuts
+from weft.sql.predicates import cuts
 
 Known = Callable[[Sequence[str], tuple[str, ...]], Signatures | None]
 """What was counted of some filters, for the keys of a grouping."""

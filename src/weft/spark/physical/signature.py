@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 
 from weft.engine.layout import FilterBit
-from weft.sql.ranges import Range, ranges
+from weft.sql.range_filters import Range, ranges
 
 WORD_BITS = 62
 """Bits of a signature in one bigint; the sign stays clear."""

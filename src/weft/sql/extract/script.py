@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from weft.sql.importing.found import CannotImport
-from weft.sql.importing.frames import Frame, Grouped, step
-from weft.sql.importing.names import Names
+from weft.sql.extract.found import CannotImport
+from weft.sql.extract.frames import Frame, Grouped, step
+from weft.sql.extract.names import Names
 
 READING = {"load", "table", "csv", "json", "parquet", "orc", "text", "createDataFrame", "toDF"}
 UNNAMED = "stream"

@@ -9,8 +9,8 @@ from itertools import count
 from pathlib import Path
 
 from weft.model import WeftError
-from weft.sql.importing.found import Found, Imported, Skipped
-from weft.sql.importing.script import Script
+from weft.sql.extract.found import Found, Imported, Skipped
+from weft.sql.extract.script import Script
 from weft.sql.parse import parse
 from weft.sql.refuse import Refused, Source
 from weft.sql.tokens import Token, tokenize

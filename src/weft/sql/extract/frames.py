@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field, replace
 
-from weft.sql.importing.columns import Columns, quoted
-from weft.sql.importing.found import CannotImport
-from weft.sql.importing.names import Names
+from weft.sql.extract.columns import Columns, quoted
+from weft.sql.extract.found import CannotImport
+from weft.sql.extract.names import Names
 
 SAME_ROWS = {"cache", "persist", "unpersist", "repartition", "coalesce", "hint", "checkpoint", "alias"}
 UNORDERED = {"orderBy", "sort"}

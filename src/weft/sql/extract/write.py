@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from weft.sql.importing.columns import quoted
-from weft.sql.importing.found import Found
+from weft.sql.extract.columns import quoted
+from weft.sql.extract.found import Found
 
 
 def to_sql(found: Iterable[Found]) -> str:
