@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from weft.service import AnswerBuffer, Limits
-from weft.service.live import LiveAnswers, place_of
-from weft.service.problems import Unserved
+from weft.service.errors import Unserved
+from weft.service.sse import LiveAnswers, place_of
 
 
 def table(*values: int) -> pa.Table:

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 
 from weft.cli.serve import BadToken, read_token
 from weft.service import Limits, UnsafeHost, check_host, open_socket
-from weft.service.guard import Guard
+from weft.service.auth import Guard
 from weft.service.server import AddressInUse, url_of
 
 TOKEN = "a-token-of-some-length"

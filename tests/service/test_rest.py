@@ -9,8 +9,8 @@ import pytest
 from serving import LIMITS, Served
 
 from weft.service import AnswerBuffer, Limits, Service
+from weft.service.errors import problem_of
 from weft.service.limits import LimitReached
-from weft.service.problems import problem_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Literal
 
 from weft.plan import query_costs
-from weft.service.jobs import Service, lag
+from weft.service.service import Service, lag
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

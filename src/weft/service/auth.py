@@ -13,8 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.model import WeftError
 from weft.service.assets import is_page
+from weft.service.errors import Problem, respond
 from weft.service.limits import Limits
-from weft.service.problems import Problem, respond
 
 OPEN = ("/health/live", "/health/ready")
 """Whoever watches the process need not know the token."""

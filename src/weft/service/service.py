@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from weft.model import ACQ, WeftError
 from weft.plan import Plan, format, query_costs
-from weft.service.answers import AnswerBuffer
+from weft.service.answer_buffer import AnswerBuffer
+from weft.service.errors import Unserved
 from weft.service.limits import Limits
 from weft.service.paused import Paused
-from weft.service.problems import Unserved
 from weft.spark import Run
 from weft.spark.errors import RunFailed
 from weft.spark.queries.validate import CannotChange, Since

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from weft.service.values import rows_of, to_bytes
+from weft.service.json_values import rows_of, to_bytes
 
 Place = tuple[int, int]
 """A batch, and a number in it: the order of all answers. It stays the same across restarts."""

@@ -10,16 +10,16 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 
 import weft
 from weft.plan import explain, to_html, to_json
-from weft.service import shapes
+from weft.service import schemas
 from weft.service.assets import serve_page
-from weft.service.guard import Guard
-from weft.service.jobs import Service
-from weft.service.live import LiveAnswers, place_of
-from weft.service.picture import Picture, picture
+from weft.service.auth import Guard
+from weft.service.errors import Problem, described, handle_problems, respond
+from weft.service.json_values import columns_of, rows_of
+from weft.service.plan_graph import Picture, picture
 from weft.service.preview import Preview, preview
-from weft.service.problems import Problem, described, handle_problems, respond
 from weft.service.prometheus import CONTENT_TYPE, exposition
-from weft.service.values import columns_of, rows_of
+from weft.service.service import Service
+from weft.service.sse import LiveAnswers, place_of
 from weft.spark.execution.micro_batch import BatchMetrics
 from weft.spark.execution.progress import iso
 
@@ -62,11 +62,11 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
 
 def _health(app: FastAPI, service: Service) -> None:
     @app.get("/health/live", tags=["health"])
-    def live() -> shapes.Health:
+    def live() -> schemas.Health:
         """The process answers."""
-        return shapes.Health(status="live")
+        return schemas.Health(status="live")
 
-    @app.get("/health/ready", tags=["health"], response_model=shapes.Health, responses=described(503))
+    @app.get("/health/ready", tags=["health"], response_model=schemas.Health, responses=described(503))
     def ready() -> Response:
         """The stream runs; if not, why."""
         failed = service.failure()
@@ -106,7 +106,7 @@ def _answers(app: FastAPI, service: Service) -> None:
         name: Name,
         limit: Annotated[int, Query(ge=1, le=100_000, description="Rows at most.")] = 100,
         after: After = None,
-    ) -> shapes.Answers:
+    ) -> schemas.Answers:
         """The newest answers that are kept in memory, of batches after one that is named."""
         _require(service, name)
         return _newest(service, name, limit, -1 if after is None else after)
@@ -117,19 +117,19 @@ def _require(service: Service, name: str) -> None:
         raise service.unknown(name)
 
 
-def _newest(service: Service, name: str, limit: int, after: int) -> shapes.Answers:
+def _newest(service: Service, name: str, limit: int, after: int) -> schemas.Answers:
     kept = [p for p in service.answers.after((-1, 0), [name]) if p.batch > after]
-    batches: list[shapes.Portion] = []
+    batches: list[schemas.Portion] = []
     left = limit
     for portion in reversed(kept):
         rows = rows_of(portion.table.slice(0, left))
-        batches.insert(0, shapes.Portion(query=name, batch=portion.batch, count=portion.count, rows=rows))
+        batches.insert(0, schemas.Portion(query=name, batch=portion.batch, count=portion.count, rows=rows))
         left -= len(rows)
         if left <= 0:
             break
-    columns = [shapes.Column(**c) for c in columns_of(kept[-1].table.schema)] if kept else []
+    columns = [schemas.Column(**c) for c in columns_of(kept[-1].table.schema)] if kept else []
     gone = service.answers.gone([name])[0]
-    return shapes.Answers(query=name, columns=columns, batches=batches, forgotten=None if gone < 0 else gone)
+    return schemas.Answers(query=name, columns=columns, batches=batches, forgotten=None if gone < 0 else gone)
 
 
 def _place(after: int | None, last_event: str | None) -> tuple[int, int] | None:
@@ -140,20 +140,20 @@ def _place(after: int | None, last_event: str | None) -> tuple[int, int] | None:
 
 def _queries(app: FastAPI, service: Service) -> None:
     @app.get("/queries", tags=["queries"])
-    def all_queries() -> shapes.Queries:
+    def all_queries() -> schemas.Queries:
         """Every query of the job, with what it matched, answered and costs."""
-        return shapes.Queries(
-            queries=[shapes.Query(**query) for query in service.queries()],
-            paused=[shapes.PausedQuery(name=name, sql=sql) for name, sql in service.paused().items()],
+        return schemas.Queries(
+            queries=[schemas.Query(**query) for query in service.queries()],
+            paused=[schemas.PausedQuery(name=name, sql=sql) for name, sql in service.paused().items()],
         )
 
     @app.post("/queries", tags=["queries"], status_code=201, responses=described(409, 503))
-    def add(adding: shapes.Adding) -> shapes.Added:
+    def add(adding: schemas.Adding) -> schemas.Added:
         """Queries join with the next batch."""
-        return shapes.Added(added=service.add(adding.sql, adding.since, adding.begin, adding.for_))
+        return schemas.Added(added=service.add(adding.sql, adding.since, adding.begin, adding.for_))
 
     @app.post("/preview", tags=["queries"], responses=described(409, 503))
-    def preview_of(query: shapes.Sql) -> Preview:
+    def preview_of(query: schemas.Sql) -> Preview:
         """What queries would cost if they joined; nothing changes."""
         return preview(*service.preview(query.sql))
 
@@ -168,14 +168,14 @@ def _queries(app: FastAPI, service: Service) -> None:
         service.resume(name)
 
     @app.get("/queries/{name:path}", tags=["queries"], responses=described(404))
-    def one_query(name: Name) -> shapes.Query:
-        return shapes.Query(**service.query(name))
+    def one_query(name: Name) -> schemas.Query:
+        return schemas.Query(**service.query(name))
 
     @app.put("/queries/{name:path}", tags=["queries"], responses=described(404, 409, 503))
-    def replace(name: Name, query: shapes.Sql) -> shapes.Query:
+    def replace(name: Name, query: schemas.Sql) -> schemas.Query:
         """Another query takes the name from the next batch on; its answers must have the same columns."""
         service.replace(name, query.sql)
-        return shapes.Query(**service.query(name))
+        return schemas.Query(**service.query(name))
 
     @app.delete("/queries/{name:path}", tags=["queries"], status_code=204, responses=described(404, 409, 503))
     def drop(name: Name) -> None:
@@ -183,10 +183,10 @@ def _queries(app: FastAPI, service: Service) -> None:
         service.drop(name)
 
     @app.post("/ask", tags=["queries"], responses=described(409, 503))
-    def ask(query: shapes.Sql) -> shapes.Table:
+    def ask(query: schemas.Sql) -> schemas.Table:
         """Answer a query once, from what is kept now."""
         table = service.ask(query.sql)
-        return shapes.Table(columns=[shapes.Column(**c) for c in columns_of(table.schema)], rows=rows_of(table))
+        return schemas.Table(columns=[schemas.Column(**c) for c in columns_of(table.schema)], rows=rows_of(table))
 
 
 def _job(app: FastAPI, service: Service) -> None:
@@ -210,27 +210,27 @@ def _job(app: FastAPI, service: Service) -> None:
         return picture(run)
 
     @app.get("/status", tags=["job"])
-    def status(brief: Brief = False) -> shapes.Status:
+    def status(brief: Brief = False) -> schemas.Status:
         """Where the job stands."""
-        failed, trees = service.failure(), [shapes.TreeState(**tree) for tree in run.trees()]
-        found = {name: value for name, value in run.metrics().items() if name in shapes.Status.model_fields}
+        failed, trees = service.failure(), [schemas.TreeState(**tree) for tree in run.trees()]
+        found = {name: value for name, value in run.metrics().items() if name in schemas.Status.model_fields}
         kept = sum(tree.state_bytes for tree in trees)
         if brief:
             found |= {name: {} for name in found if name.endswith("_by_query")}
             trees = []
-        return shapes.Status(
+        return schemas.Status(
             **{**found, "running": failed is None, "failure": failed, "state_bytes": kept, "tree_states": trees}
         )
 
     @app.get("/changes", tags=["job"])
-    def changes() -> shapes.Changes:
+    def changes() -> schemas.Changes:
         """Every change of the plan, with its reason and what it cost before and after."""
-        return shapes.Changes(changes=[shapes.Change(**change) for change in run.changes()])
+        return schemas.Changes(changes=[schemas.Change(**change) for change in run.changes()])
 
     @app.get("/batches", tags=["job"])
-    def batches(limit: Annotated[int, Query(ge=1, le=1000, description="Batches at most.")] = 100) -> shapes.Batches:
+    def batches(limit: Annotated[int, Query(ge=1, le=1000, description="Batches at most.")] = 100) -> schemas.Batches:
         """The latest batches, and where their time went."""
-        return shapes.Batches(batches=[_batch(metrics) for metrics in run.batches()[-limit:]])
+        return schemas.Batches(batches=[_batch(metrics) for metrics in run.batches()[-limit:]])
 
     @app.get(
         "/metrics",
@@ -243,7 +243,7 @@ def _job(app: FastAPI, service: Service) -> None:
         return Response(exposition(service), media_type=CONTENT_TYPE)
 
 
-def _batch(metrics: BatchMetrics) -> shapes.Batch:
+def _batch(metrics: BatchMetrics) -> schemas.Batch:
     found = asdict(metrics)
     del found["trees"]
-    return shapes.Batch(**{**found, "watermark": iso(metrics.watermark), "latest": iso(metrics.latest)})
+    return schemas.Batch(**{**found, "watermark": iso(metrics.watermark), "latest": iso(metrics.latest)})

@@ -17,10 +17,10 @@ from http import HTTPStatus
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from weft.service.answers import AnswerBuffer, Place
-from weft.service.jobs import Service
-from weft.service.problems import Problem, Unserved, respond
-from weft.service.values import to_bytes
+from weft.service.answer_buffer import AnswerBuffer, Place
+from weft.service.errors import Problem, Unserved, respond
+from weft.service.json_values import to_bytes
+from weft.service.service import Service
 
 BEAT_SECONDS = 10.0
 """How often a line is sent where there is nothing to tell, so that everybody in between knows of the connection."""
