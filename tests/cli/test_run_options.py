@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from weft.cli.progress import Progress
 from weft.cli.run import stopped_by_signals, watch
-from weft.cli.stream import StreamOptions, parse_seconds, takes_stream
+from weft.cli.stream_options import StreamOptions, parse_seconds, takes_stream
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("500ms", 0.5), ("2 h", 7200), ("20", 20), (30.0, 30)])

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from weft.cli.app import app
 from weft.cli.client import NoService, call
-from weft.cli.stream import parse_bytes
+from weft.cli.stream_options import parse_bytes
 
 runner = CliRunner()
 TOKEN = "of-this-test"

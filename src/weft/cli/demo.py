@@ -21,7 +21,7 @@ from weft.cli.client import DEFAULT_PORT
 from weft.cli.progress import PLAIN_SECONDS, Metrics, line
 from weft.cli.run import LOOK_SECONDS
 from weft.cli.serve import require_service
-from weft.cli.stream import parse_seconds
+from weft.cli.stream_options import parse_seconds
 from weft.demo import query_text
 from weft.model import Workload
 from weft.optimizer import optimize

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
+from weft.cli.query_options import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
 from weft.model import WeftError
 from weft.optimizer import optimize
 from weft.optimizer.choose_techniques import known_latency, load_speeds, serve

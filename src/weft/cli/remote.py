@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.cli.client import DEFAULT_URL, Url, call
-from weft.cli.queries import read_text
+from weft.cli.query_options import read_text
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SqlText = Annotated[

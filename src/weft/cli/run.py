@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from weft.cli.progress import Metrics, Progress
-from weft.cli.queries import read_queries
-from weft.cli.stream import AsJson, ForSeconds, StreamOptions, takes_stream
+from weft.cli.query_options import read_queries
+from weft.cli.stream_options import AsJson, ForSeconds, StreamOptions, takes_stream
 
 if TYPE_CHECKING:
     from weft.spark import Run

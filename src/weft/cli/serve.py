@@ -15,9 +15,9 @@ import typer
 
 from weft.cli.client import DEFAULT_PORT
 from weft.cli.progress import Progress
-from weft.cli.queries import read_queries
+from weft.cli.query_options import read_queries
 from weft.cli.run import LOOK_SECONDS, say_stopped, show, stopped_by_signals
-from weft.cli.stream import AsJson, ForSeconds, StreamOptions, parse_bytes, takes_stream
+from weft.cli.stream_options import AsJson, ForSeconds, StreamOptions, parse_bytes, takes_stream
 from weft.model import WeftError
 
 if TYPE_CHECKING:

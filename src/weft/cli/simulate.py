@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.cli.plan import parse_rate
-from weft.cli.queries import Strategy, read_queries
+from weft.cli.query_options import Strategy, read_queries
 from weft.model import WeftError, Workload
 from weft.optimizer import optimize
 from weft.optimizer.cluster_model import Cluster, Keys, Load, least_nodes

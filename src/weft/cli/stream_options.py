@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, cast, 
 
 import typer
 
-from weft.cli.queries import EventTime, LatencyOption, QueryFile, Strategy, Technique
+from weft.cli.query_options import EventTime, LatencyOption, QueryFile, Strategy, Technique
 from weft.model import Workload
 from weft.optimizer.choose_techniques import known_latency
 
