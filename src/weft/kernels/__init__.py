@@ -22,7 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from weft.kernels import numba_symbols, sketches, sliding_summaries, synopses  # noqa: F401 - symbols does its work when it is imported
+from weft.kernels import (
+    numba_symbols,  # noqa: F401 - it does its work when it is imported
+    sketches,
+    sliding_summaries,
+    sliding_values,
+)
 from weft.kernels.order import float_keys, floor_edges, group_offsets, key_floats, merge_order, sort_order
 from weft.kernels.techniques.blocks import BLOCKS
 from weft.kernels.techniques.combine import NO_VALUE, OPERATORS, Operator
@@ -61,9 +66,9 @@ __all__ = [
     "prefix_answers",
     "prefix_sums",
     "sketches",
+    "sliding_summaries",
+    "sliding_values",
     "sort_order",
-    "summaries",
-    "synopses",
     "technique",
 ]
 

@@ -208,10 +208,11 @@ def _rows(plan: Plan) -> Iterator[str]:
                 query = plan.workload.by_name[name]
                 window = f"{format.duration(query.shown.length)} every {format.duration(query.shown.slide)}"
                 cells = (name, format.calls(query), window, format.extras(query))
+                rate = format.slices(tree.edge_rate, tree.edge_rate_high).removesuffix(" slices/s")
                 yield (
                     "<tr>"
                     + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
                     + f'<td title="{escape(tree.technique)}, {feeds}">{index + 1}</td>'
-                    + f'<td class="n">{format.slices(tree.edge_rate, tree.edge_rate_high).removesuffix(" slices/s")}</td>'
+                    + f'<td class="n">{rate}</td>'
                     + f'<td class="n">{format.amount(costs[name])}</td></tr>'
                 )

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Combining partials over windows, by the kind of the component."""

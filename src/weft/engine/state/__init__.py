@@ -1,1 +1,1 @@
-"""TODO"""
+"""What a bucket keeps: slices with their partials and groups, and their compaction."""

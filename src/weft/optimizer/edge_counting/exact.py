@@ -7,8 +7,8 @@ What no class has is counted, in this order:
 - else the primes of the slides are taken out one by one, the rarest first. Residues modulo different primes are
   independent (Chinese remainders). Of a class with p, the share 1/p**k is left at each instant of its other residues:
   it becomes a class without p that *dampens* what is missed by `1 - 1/p**k` and is an edge no more. Where several such
-  classes meet, one more class corrects the product. `weft.kernels.edge_counting` does this with residues modulo primes below
-  2**31, as many of them as the composite slide needs: a count is an integer below it, so the residues tell which;
+  classes meet, one more class corrects the product. `weft.kernels.edge_counting` does this with residues modulo primes
+  below 2**31, as many of them as the composite slide needs: a count is an integer below it, so the residues tell which;
 - a prime whose classes meet in too many ways is not taken out. Instead the most frequent prime is decided: for each
   residue that some class has, the others vanish; all residues that no class has are alike. That tears the classes into
   parts without a common prime, which are independent.
