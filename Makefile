@@ -27,7 +27,7 @@ kafka: jdk $(STAMP) ## start a real Kafka broker on 127.0.0.1:9092, and say how 
 	$(BIN)/python tests/integration/broker.py
 
 lint: $(STAMP) ## ruff, mypy, and the import rules
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff check src bench tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -70,7 +70,7 @@ jdk:
 
 # uv lives beside .venv, not in it: `uv sync` removes from .venv whatever the lock does not name. It reads SSL_CERT_FILE
 # where pip reads PIP_CERT.
-$(STAMP): uv.lock pyproject.toml
+$(STAMP): uv.lock pyproject.toml bench/pyproject.toml
 	@python=; \
 	for candidate in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
 	  python=$$("$$candidate" -c 'import ensurepip, sys, venv; (3, 11) <= sys.version_info[:2] <= (3, 13) or sys.exit(1); print(sys.executable)' 2>/dev/null) \

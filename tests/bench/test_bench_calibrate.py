@@ -12,15 +12,15 @@ import pytest
 from typer.testing import CliRunner
 
 import weft.spark
-from weft.bench import calibrate as bench
-from weft.bench import calibrate_tables, calibrate_techniques
-from weft.bench.calibrate import PROBES, VALUE_PROBES, WARM_BATCHES, Probe, Sample, fit, measure_stream
+from weft.calibration.measure import speeds_probe, tables_probe
+from weft.calibration.measure import weights_probe as bench
+from weft.calibration.measure.weights import PROBES, VALUE_PROBES, WARM_BATCHES, Probe, Sample, fit, measure_stream
+from weft.calibration.table_costs import TablePrices
+from weft.calibration.weights import ValueWeights, load_weights
 from weft.cli.app import app
 from weft.model import ACQ, Call, Window
 from weft.optimizer import optimize
 from weft.optimizer.cost.seconds import estimate
-from weft.optimizer.phantoms.pricing import TablePrices
-from weft.optimizer.weights import ValueWeights, load_weights
 from weft.spark.execution.micro_batch import BatchMetrics
 
 NATIVE = (0.3, 2e-7, 1e-6)
@@ -97,9 +97,9 @@ def test_the_command_writes_what_values_take_and_the_estimate_uses_it(
     monkeypatch.setattr(weft.spark, "local_session", lambda: None)
     monkeypatch.setattr(bench, "measure_stream", lambda spark, probe, folder: by_probe[probe.name])
     monkeypatch.setattr(bench, "_operation_seconds", lambda: 1e-9)
-    monkeypatch.setattr(calibrate_techniques, "measure_speeds", lambda say: {})
+    monkeypatch.setattr(speeds_probe, "measure_speeds", lambda say: {})
     prices = TablePrices(1e-6, 1e-7, 1e-6, 1e-7, 1e-6)
-    monkeypatch.setattr(calibrate_tables, "measure_tables", lambda spark, say: prices)
+    monkeypatch.setattr(tables_probe, "measure_tables", lambda spark, say: prices)
     file = tmp_path / "weights.json"
 
     def run(*options: str) -> Any:

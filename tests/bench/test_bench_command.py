@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from weft.bench import BENCHMARKS
 from weft.cli.app import app
+from weft_bench import BENCHMARKS
 
 runner = CliRunner()
 

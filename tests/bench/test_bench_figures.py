@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from weft.bench.auto import AutoSettings
-from weft.bench.auto import run as run_auto
-from weft.bench.benchmark import Row
-from weft.bench.chart import Chart, to_page, to_svg, to_text
-from weft.bench.figures import FIGURES, Scale, placement
-from weft.bench.figures.counting import EXPERIMENTS, counters, weave
-from weft.bench.figures.placement import Ran, breakdown_claims, experiments, quality, quality_claims
-from weft.bench.figures.sharing import draw, plan
 from weft.cli import app
 from weft.optimizer.edge_counting import exact
 from weft.optimizer.placement import OPTIMIZERS
+from weft_bench.auto import AutoSettings
+from weft_bench.auto import run as run_auto
+from weft_bench.benchmark import Row
+from weft_bench.chart import Chart, to_page, to_svg, to_text
+from weft_bench.figures import FIGURES, Scale, placement
+from weft_bench.figures.counting import EXPERIMENTS, counters, weave
+from weft_bench.figures.placement import Ran, breakdown_claims, experiments, quality, quality_claims
+from weft_bench.figures.sharing import draw, plan
 
 runner = CliRunner()
 TINY = Scale(quick=True, repeat=1, seed=1, budget=1)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from weft.bench import BENCHMARKS
-from weft.bench.benchmark import BadSetting, make_settings, numbers, part, positive, whole
-from weft.bench.machine import (
+from weft.sql import parse
+from weft_bench import BENCHMARKS
+from weft_bench.benchmark import BadSetting, make_settings, numbers, part, positive, whole
+from weft_bench.machine import (
     PeakMemory,
     Process,
     describe_machine,
@@ -21,15 +22,14 @@ from weft.bench.machine import (
     processes,
     two_over_one,
 )
-from weft.bench.queries import AGGREGATES, make_queries, sample_order, spread
-from weft.bench.show import cell
-from weft.bench.soak import SUMMARY as SOAK_SUMMARY
-from weft.bench.soak import WHAT, SoakSettings
-from weft.bench.soak import summarise as summarise_soak
-from weft.bench.spark import SUMMARY, SparkSettings, summarise
-from weft.bench.state import LONG, SHORT, ends
-from weft.bench.state import summarise as summarise_state
-from weft.sql import parse
+from weft_bench.queries import AGGREGATES, make_queries, sample_order, spread
+from weft_bench.show import cell
+from weft_bench.soak import SUMMARY as SOAK_SUMMARY
+from weft_bench.soak import WHAT, SoakSettings
+from weft_bench.soak import summarise as summarise_soak
+from weft_bench.spark import SUMMARY, SparkSettings, summarise
+from weft_bench.state import LONG, SHORT, ends
+from weft_bench.state import summarise as summarise_state
 
 MIB = 1 << 20
 

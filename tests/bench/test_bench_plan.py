@@ -6,12 +6,12 @@ import json
 
 from typer.testing import CliRunner
 
-from weft.bench import BENCHMARKS
-from weft.bench.plan import SUMMARY, people, random_classes
-from weft.bench.plan_rivals import prototype_density
 from weft.cli.app import app
 from weft.model import Edges
 from weft.optimizer.edge_counting import exact
+from weft_bench import BENCHMARKS
+from weft_bench.plan import SUMMARY, people, random_classes
+from weft_bench.plan_rivals import prototype_density
 
 
 def test_the_prototype_counts_what_the_exact_counter_counts() -> None:

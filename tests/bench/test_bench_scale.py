@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from weft.bench.scale import (
+from weft.calibration.weights import Weights, save_weights, weights_file
+from weft_bench.scale import (
     SUMMARY,
     NoCluster,
     ScaleSettings,
@@ -23,8 +24,7 @@ from weft.bench.scale import (
     spark_home,
     summarise,
 )
-from weft.bench.scale_rows import BEGUN, SMALL, draw_keys, write_rows
-from weft.optimizer.weights import Weights, save_weights, weights_file
+from weft_bench.scale_rows import BEGUN, SMALL, draw_keys, write_rows
 
 
 def point(name: str, executors: int, seconds: float, tasks: tuple[int, ...] = (10, 10), jobs: int = 2) -> Any:

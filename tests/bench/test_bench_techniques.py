@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from weft.bench.benchmark import BadSetting
-from weft.bench.techniques import TechniqueSettings, exponents
-from weft.bench.techniques_measure import read_stream
-from weft.bench.techniques_summary import SUMMARY, rates, steadiest, within
 from weft.cli.app import app
 from weft.kernels import TECHNIQUES
+from weft_bench.benchmark import BadSetting
+from weft_bench.techniques import TechniqueSettings, exponents
+from weft_bench.techniques_measure import read_stream
+from weft_bench.techniques_summary import SUMMARY, rates, steadiest, within
 
 SMALL = ["--windows", "0,3,5", "--multi", "2,3", "--ranges", "4", "--groups", "10", "--slides", "2000",
          "--budget", "1", "--latencies", "5000"]  # fmt: skip

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from weft.calibration.weights import Weights, save_weights, weights_file
 from weft.cli import app
-from weft.optimizer.weights import Weights, save_weights, weights_file
 
 QUERIES = """
 CREATE VIEW high AS

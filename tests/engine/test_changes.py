@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 from test_advance import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, query, rows, windows
 
 from soak import SOAK
+from weft.calibration.weights import Weights
 from weft.engine import FOREVER, FeedLayout, Layout, State, TreeLayout, advance, to_table
 from weft.engine.plan_transition import keep_on
 from weft.model import ACQ, Window, Workload
 from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve
-from weft.optimizer.weights import Weights
 from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import Record, Segment
 from weft.spark.checkpoint.files import Store, StoreError

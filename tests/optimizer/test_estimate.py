@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from weft.calibration.weights import KEPT, MOVED, SENT, BadWeights, ValueWeights, Weights, load_weights, save_weights
 from weft.model import ACQ, Call, Window
 from weft.optimizer import TECHNIQUES, CannotOptimize, Cost, Statistics, optimize
 from weft.optimizer.cost.seconds import BadStream, Stream, estimate
-from weft.optimizer.weights import KEPT, MOVED, SENT, BadWeights, ValueWeights, Weights, load_weights, save_weights
 
 ONE = Weights(batch=1, query=1, row=1, partial=1, kept=1, operation=1, answer=1)
 

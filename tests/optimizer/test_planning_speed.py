@@ -9,7 +9,6 @@ from fractions import Fraction
 import pytest
 from exhaustive import pair_by_pair, query
 
-from weft.bench.plan import people, random_windows
 from weft.model import EdgeClass, Edges, InvalidWindow, Window, Workload
 from weft.optimizer import TECHNIQUES, Cost, optimize
 from weft.optimizer.edge_counting import exact, f1, interval
@@ -19,6 +18,7 @@ from weft.optimizer.merge.greedy import Weaving
 from weft.optimizer.merge.part import equal_edges
 from weft.plan import format
 from weft.plan.explain import explain, to_json
+from weft_bench.plan import people, random_windows
 
 
 def woven(workload: Workload, saving: Fraction) -> Weaving:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from weft.calibration.weights import BadWeights
 from weft.kernels import OPERATORS, OWN, TECHNIQUES, accepts
 from weft.model import ACQ, Call, Window
 from weft.optimizer import optimize
@@ -21,7 +22,6 @@ from weft.optimizer.choose_techniques import (
     serve,
 )
 from weft.optimizer.cost.omega import TECHNIQUES as OMEGAS
-from weft.optimizer.weights import BadWeights
 from weft.plan import Plan, explain, to_json
 
 SECOND = 1_000_000

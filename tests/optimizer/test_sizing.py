@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from weft.calibration.weights import Weights, save_weights
 from weft.cli.app import app
 from weft.optimizer import optimize
 from weft.optimizer.cluster_model import BadCluster, Cluster, Keys, least_nodes, simulate, to_lowest
 from weft.optimizer.cost.seconds import Stream, estimate
 from weft.optimizer.paper_workloads import Shape, generate
-from weft.optimizer.weights import Weights, save_weights
 from weft.plan.logical import Plan
 
 WEIGHTS = Weights(batch=0.3, query=1e-4, row=5e-7, partial=1e-6, kept=2e-8, operation=5e-9, answer=2e-7)

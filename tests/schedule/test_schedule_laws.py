@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.schedule import POLICIES, Combines, Periodic, groups, run_cost, simulate
+from weft.schedule import POLICIES, Combines, Periodic, groups, run_cost
+from weft_bench.schedule_simulation import simulate
 
 seeded = settings(derandomize=True, deadline=None, max_examples=25)
 COST = Combines(1, 2)

@@ -12,9 +12,9 @@ from test_recovery import write_rows
 from typer.testing import CliRunner
 
 import weft
+from weft.calibration.weights import Weights, save_weights, weights_file
 from weft.cli import app
 from weft.optimizer import CannotOptimize
-from weft.optimizer.weights import Weights, save_weights, weights_file
 from weft.spark import NotServed, open_source, weave
 from weft.spark.sinks.base import UnknownSink, make_sink
 from weft.spark.sources.open import UnknownSource

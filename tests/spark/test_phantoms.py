@@ -10,7 +10,7 @@ import pytest
 
 from compare import assert_same_rows
 from weft.aggregates import register
-from weft.optimizer.phantoms.pricing import TablePrices, prices_file, save_prices
+from weft.calibration.table_costs import TablePrices, prices_file, save_prices
 from weft.spark import weave
 from weft.spark.execution.failing_queries import QueriesFailed
 from weft.spark.partial.aggregate import timed

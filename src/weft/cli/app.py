@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -13,25 +14,34 @@ from typer.main import get_command
 from weft.model import WeftError
 
 COMMANDS: Mapping[str, str] = {
-    "plan": "plan:plan",
-    "generate": "generate:generate",
-    "run": "run:run",
-    "serve": "serve:serve",
-    "add": "remote:add",
-    "drop": "remote:drop",
-    "pause": "remote:pause",
-    "resume": "remote:resume",
-    "list": "remote:list_queries",
-    "ask": "remote:ask",
-    "demo": "demo:demo",
-    "calibrate": "calibrate:calibrate",
-    "simulate": "simulate:simulate",
-    "check": "check:check",
-    "doctor": "doctor:doctor",
-    "import": "import_:import_queries",
-    "bench": "bench:bench",
+    "plan": "weft.cli.plan:plan",
+    "generate": "weft.cli.generate:generate",
+    "run": "weft.cli.run:run",
+    "serve": "weft.cli.serve:serve",
+    "add": "weft.cli.remote:add",
+    "drop": "weft.cli.remote:drop",
+    "pause": "weft.cli.remote:pause",
+    "resume": "weft.cli.remote:resume",
+    "list": "weft.cli.remote:list_queries",
+    "ask": "weft.cli.remote:ask",
+    "demo": "weft.cli.demo:demo",
+    "calibrate": "weft.cli.calibrate:calibrate",
+    "simulate": "weft.cli.simulate:simulate",
+    "check": "weft.cli.check:check",
+    "doctor": "weft.cli.doctor:doctor",
+    "import": "weft.cli.import_:import_queries",
+    "bench": "weft_bench.cli:bench",
 }
-"""Where each subcommand is, in the order of the help: read when it is asked for, so that none waits for another's."""
+"""Where each subcommand is, in the order of the help: imported when it is asked for, so that none waits for another."""
+
+NO_BENCH = (
+    "the benchmarks are a package of their own, weft-bench, which is not installed here; "
+    "in a checkout of weft `make setup` installs it"
+)
+
+
+class NotInstalled(WeftError):
+    """A subcommand whose package is missing."""
 
 REFUSED = 2
 """The exit code of everything that weft refuses, the same as for a wrong option."""
@@ -41,13 +51,16 @@ class Commands(TyperGroup):
     """Subcommands whose `WeftError`s end here: message to stderr, no traceback unless `--debug` stands somewhere."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), *COMMANDS]
+        listed = [name for name, at in COMMANDS.items() if not at.startswith("weft_bench") or find_spec("weft_bench")]
+        return [*super().list_commands(ctx), *listed]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
         module, name = COMMANDS[cmd_name].split(":")
-        found = getattr(import_module(f"weft.cli.{module}"), name)
+        if module.startswith("weft_bench") and find_spec("weft_bench") is None:
+            raise NotInstalled(NO_BENCH)
+        found = getattr(import_module(module), name)
         if not isinstance(found, typer.Typer):
             alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
             alone.command(cmd_name)(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,13 +12,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from weft.calibration.table_costs import TablePrices, prices_file, save_prices
+from weft.calibration.weights import Weights, save_weights, weights_file
 from weft.optimizer.choose_techniques import Speeds, save_speeds, speeds_file
-from weft.optimizer.phantoms.pricing import TablePrices, prices_file, save_prices
-from weft.optimizer.weights import Weights, save_weights, weights_file
 from weft.plan import format
 
 if TYPE_CHECKING:
-    from weft.bench.calibrate import Fit
+    from weft.calibration.measure.weights import Fit
 
 MEANING = {
     "batch": "a micro-batch, whatever it holds",
@@ -40,14 +41,14 @@ def calibrate(
     as_json: Annotated[bool, typer.Option("--json", help="Print the weights as JSON.")] = False,
 ) -> None:
     """Measure this machine, about four minutes, best a quiet one; `weft plan` then says how busy it will be."""
-    from weft.bench.calibrate import calibrate as measure
-    from weft.bench.calibrate_tables import measure_tables
-    from weft.bench.calibrate_techniques import measure_speeds
-    from weft.bench.machine import load
+
+    from weft.calibration.measure.speeds import measure_speeds
+    from weft.calibration.measure.table_costs import measure_tables
+    from weft.calibration.measure.weights import calibrate as measure
     from weft.spark import local_session
 
     screen = Console(stderr=True)
-    busy = load()
+    busy = round(os.getloadavg()[0], 2)
     with screen.status("starting Spark") as status:
 
         def say(what: str) -> None:

@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from weft.calibration.weights import weights_file
 from weft.cli.client import DEFAULT_PORT
-from weft.optimizer.weights import weights_file
 
 CANNOT_RUN = 1
 """The exit code where weft cannot run here; without what is only missed by some commands it is 0."""

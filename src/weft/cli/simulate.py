@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from weft.calibration.weights import load_weights, weights_file
 from weft.cli.plan import parse_rate
 from weft.cli.query_options import Strategy, read_queries
 from weft.model import WeftError, Workload
@@ -22,7 +23,6 @@ from weft.optimizer.cluster_model import simulate as simulate_load
 from weft.optimizer.cost.seconds import Stream
 from weft.optimizer.paper_workloads import Shape
 from weft.optimizer.paper_workloads import generate as draw
-from weft.optimizer.weights import load_weights, weights_file
 
 
 class NotCalibrated(WeftError):

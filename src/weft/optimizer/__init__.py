@@ -18,6 +18,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeVar
 
+from weft.calibration.weights import Weights
 from weft.model import ACQ, WeftError, Workload, at_intervals
 from weft.optimizer.closest_merge import find_refused_merge
 from weft.optimizer.cost.omega import TECHNIQUES
@@ -26,7 +27,6 @@ from weft.optimizer.cost.seconds import Stream
 from weft.optimizer.guarantee import find_guarantee
 from weft.optimizer.strategies import EXHAUSTIVE_LIMIT, STRATEGIES, Strategy, TooManyQueries
 from weft.optimizer.strategies.by_seconds import plan_by_seconds
-from weft.optimizer.weights import Weights
 from weft.plan.check import check_plan
 from weft.plan.logical import Plan
 

@@ -20,8 +20,8 @@ from typing import Literal, cast, get_args
 
 from weft.aggregates import components
 from weft.aggregates.operators import ALGEBRAS, NEEDS, OWN, accepts, fallback
+from weft.calibration.weights import BadWeights, weights_file
 from weft.model import Call, WeftError, Window
-from weft.optimizer.weights import BadWeights, weights_file
 from weft.plan.logical import Plan, Served, Tree
 
 Latency = Literal["batch", "bounded"]

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from weft.calibration.weights import Weights
 from weft.model import WeftError
 from weft.optimizer.cost.seconds import Estimate, Stream, estimate
 from weft.optimizer.placement.longest_first import to_lowest
-from weft.optimizer.weights import Weights
 from weft.plan.logical import Plan
 
 Floats = npt.NDArray[np.float64]

@@ -14,9 +14,6 @@ from weft.schedule.periodic import InvalidPeriodic, Periodic, common_interval
 from weft.schedule.periods import Shortened, shorten
 from weft.schedule.policies import POLICIES, Policy
 from weft.schedule.queue import Queue, Run, UnknownQuery
-from weft.schedule.scan import NotCovered, execute, scan
-from weft.schedule.simulate import Simulated, simulate
-from weft.schedule.synopsis import Intervals, Synopsis, synopses_for
 from weft.schedule.task import Task, groups, merged, sub_groups
 
 __all__ = [
@@ -26,9 +23,7 @@ __all__ = [
     "Chosen",
     "Combines",
     "Cost",
-    "Intervals",
     "InvalidPeriodic",
-    "NotCovered",
     "Pace",
     "Periodic",
     "Policy",
@@ -36,21 +31,15 @@ __all__ = [
     "Run",
     "Schedule",
     "Shortened",
-    "Simulated",
-    "Synopsis",
     "Task",
     "UnknownQuery",
     "choose",
     "common_interval",
-    "execute",
     "groups",
     "merged",
     "run_cost",
     "run_within",
-    "scan",
     "schedule_cost",
     "shorten",
-    "simulate",
     "sub_groups",
-    "synopses_for",
 ]

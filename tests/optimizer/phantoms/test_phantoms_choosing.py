@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_tables import query_sets, statistics
 
-from weft.bench.packets import Packets, headers
 from weft.model import WeftError
 from weft.optimizer.phantoms import (
     EXHAUSTIVE_LIMIT,
@@ -32,6 +31,7 @@ from weft.optimizer.phantoms.base import Candidates
 from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.exhaustive_phantoms import TooManyGroupings
 from weft.optimizer.phantoms.feeding_graph import NoQueries
+from weft_bench.packets import Packets, headers
 
 MEMORIES = (20_000, 40_000, 60_000, 80_000, 100_000)
 SINGLES = [read(name) for name in "ABCD"]

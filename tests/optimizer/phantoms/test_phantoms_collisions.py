@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_tables import throw_by_loop
 
-from weft.bench.hash_tables import Streams, bucket_of, throw
-from weft.bench.packets import FLOW, GROUPS, Packets, clustered, headers, uniform
 from weft.optimizer.phantoms import (
     Flows,
     Prices,
@@ -25,6 +23,8 @@ from weft.optimizer.phantoms import (
     read,
 )
 from weft.optimizer.phantoms.collisions import InvalidFlows, collision_rate_by_occupancy
+from weft_bench.hash_tables import Streams, bucket_of, throw
+from weft_bench.packets import FLOW, GROUPS, Packets, clustered, headers, uniform
 
 
 @given(st.integers(1, 60), st.integers(1, 80))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from math import inf
 
+from weft.calibration.weights import Weights
 from weft.model import WeftError
-from weft.optimizer.weights import Weights
 from weft.plan.logical import Plan
 from weft.plan.value_memory import Synopsis, synopses
 

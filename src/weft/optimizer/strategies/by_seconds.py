@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
+from weft.calibration.weights import Weights
 from weft.model import Workload
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.cost.seconds import Stream, estimate
@@ -20,7 +21,6 @@ from weft.optimizer.strategies import Strategy
 from weft.optimizer.strategies.base import priced
 from weft.optimizer.strategies.tri_weave import tri_weave
 from weft.optimizer.strategies.weave_share import weave_share
-from weft.optimizer.weights import Weights
 from weft.plan.logical import Plan
 
 WEIGHTS = tuple(Fraction(10) ** power for power in range(-6, 7) if power)

@@ -8,12 +8,12 @@ from fractions import Fraction
 
 from pyspark.sql import DataFrame
 
+from weft.calibration.weights import Weights, load_weights
 from weft.model import ACQ, Workload, at_intervals
 from weft.optimizer import TECHNIQUES, Cost, Stream, optimize
 from weft.optimizer.choose_techniques import Latency, load_speeds, serve
 from weft.optimizer.cost.seconds import estimate
 from weft.optimizer.incremental import Curve, change_plan
-from weft.optimizer.weights import Weights, load_weights
 from weft.plan import Plan
 from weft.spark.execution.statistics import Seen
 from weft.spark.options import Times

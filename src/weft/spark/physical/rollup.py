@@ -14,10 +14,10 @@ from typing import Literal, get_args
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from weft.calibration.table_costs import TablePrices, load_prices, prices_file
 from weft.model import WeftError
 from weft.optimizer.phantoms.collisions import Flows
 from weft.optimizer.phantoms.feeding_graph import FeedingGraph
-from weft.optimizer.phantoms.pricing import TablePrices, load_prices, prices_file
 from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.rollup import Asked, RollUp, roll_up
 from weft.spark.partial.hash_tables import TABLE_MEMORY, Lfta, make_lfta, tabled

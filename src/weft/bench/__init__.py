@@ -1,6 +1,0 @@
-"""Measurements of weft and of its rivals, taken in the same run."""
-
-from weft.bench.benchmark import Benchmark, Report
-from weft.bench.registry import BENCHMARKS
-
-__all__ = ["BENCHMARKS", "Benchmark", "Report"]

@@ -1,0 +1,228 @@
+"""What a row, a partial, an answer and a batch take on this machine: streams that differ in one of them at a time."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.calibration.measure.fitting import Say, best_of, least_squares
+from weft.calibration.weights import ValueWeights, Weights
+from weft.kernels import technique
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from weft.spark.execution.micro_batch import BatchMetrics
+
+WARM_BATCHES = 2
+"""The first batches of a stream compile and fill caches."""
+
+WARMING_BATCHES = 4
+"""Of each stream, run once before all others."""
+
+
+SUMS = ("sum(v)",)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A stream of `batches` batches of `seconds` event seconds, with `rate` rows a second, over `keys` groups."""
+
+    name: str
+    windows: tuple[tuple[int, int], ...]
+    """Range and slide of each query, in seconds."""
+    keys: int
+    rate: int
+    seconds: int
+    batches: int = 7
+    asks: tuple[str, ...] = SUMS
+    """The aggregate of the first query, of the second, and so on."""
+
+    @property
+    def keeps_values(self) -> bool:
+        return self.asks != SUMS
+
+    @property
+    def file(self) -> str:
+        return self.name.replace(" ", "-")
+
+    def kept(self, brought: Sequence[int]) -> list[float]:
+        """Partials, or values, that are kept while each batch is answered, from those that each brought."""
+        batches = 1 + -(-max(length for length, _ in self.windows) // self.seconds)
+        return [float(sum(brought[max(0, i + 1 - batches) : i + 1])) for i in range(len(brought))]
+
+
+PROBES = (
+    Probe("few rows", ((60, 60),), keys=10, rate=1_000, seconds=10),
+    # So many that the loop over them, new with each plan, is compiled after the first batches.
+    Probe("many rows", ((60, 60),), keys=10, rate=400_000, seconds=10),
+    Probe("many kept partials", ((3_600, 1),), keys=20_000, rate=20_000, seconds=20),
+    Probe("many answers", tuple((n, 1) for n in range(1, 9)), keys=20_000, rate=20_000, seconds=20, batches=6),
+    Probe("many queries", tuple((60 + i, 60 + i) for i in range(200)), keys=10, rate=1_000, seconds=10, batches=6),
+)
+"""Apart in what they have much of, and so much of it that what each thing takes stands out of the noise."""
+
+PERCENTILES = tuple(f"percentile(v, 0.{n})" for n in range(1, 10))
+VALUE_PROBES = (
+    Probe("many values", ((20, 20),), keys=1_000, rate=20_000, seconds=20, batches=6, asks=("median(v)",)),
+    Probe("many kept values", ((600, 20),), keys=1_000, rate=20_000, seconds=20, asks=("median(v)",)),
+    Probe("many moves", ((40, 20),) * 9, keys=1_000, rate=20_000, seconds=20, batches=6, asks=PERCENTILES),
+)
+"""Nearly every row has a value of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One batch: how much of everything it had, and what its two jobs took."""
+
+    probe: Probe
+    metrics: BatchMetrics
+    kept: float
+    kept_values: float = 0.0
+
+    @property
+    def native(self) -> list[float]:
+        return [1.0, self.metrics.rows, self.metrics.partials]
+
+    @property
+    def final(self) -> list[float]:
+        m = self.metrics
+        return [1.0, len(self.probe.windows), m.partials, self.kept, m.answers]
+
+    @property
+    def values(self) -> list[float]:
+        """Sent, kept, and moved into and out of windows."""
+        rows = self.metrics.rows
+        return [rows, self.kept_values, 2 * rows * len(self.probe.windows)]
+
+    @property
+    def seconds(self) -> float:
+        return self.metrics.phases["native"] + self.metrics.phases["final"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Weights, and how well they say what the batches took that they were read from."""
+
+    weights: Weights
+    off: Mapping[str, float]
+    """By how much batches differ from what the weights say of them, on average, for each of both jobs, and for both
+    where there are values."""
+    by_probe: Mapping[str, float]
+    """What the batches of each probe took, over what the weights say."""
+    unseen: tuple[str, ...]
+    """Terms that take too little to be told from noise: they have the least that anything takes."""
+
+
+def calibrate(
+    spark: SparkSession, say: Say, probes: Sequence[Probe] = PROBES, of_values: Sequence[Probe] = VALUE_PROBES
+) -> Fit:
+    samples: list[Sample] = []
+    folder = Path(tempfile.mkdtemp(prefix="weft-calibrate-"))
+    try:
+        # The JVM compiles for a minute. Batches become shorter by half meanwhile, whatever they hold, and a term that
+        # only later ones have much of would come out as nothing.
+        for probe in (*probes, *of_values):
+            say(f"warming up with {probe.name}")
+            measure_stream(spark, replace(probe, batches=WARMING_BATCHES), folder / f"warming-{probe.file}")
+        for probe in (*probes, *of_values):
+            say(f"a stream with {probe.name}")
+            samples += measure_stream(spark, probe, folder / probe.file)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    say("combining partials")
+    return fit(samples, _operation_seconds())
+
+
+TERMS = {"native": ("batch", "row", "partial"), "final": ("batch", "query", "partial", "kept", "answer")}
+
+
+def fit(samples: Sequence[Sample], operation: float) -> Fit:
+    """Least squares over both jobs of every batch, then over what the values of those that have some add to them.
+
+    Nothing that a batch has is free: whatever it is, it is combined with something else at least once.
+    """
+    plain = [s for s in samples if not s.probe.keeps_values]
+    found = {
+        job: least_squares([getattr(s, job) for s in plain], [s.metrics.phases[job] for s in plain], operation)
+        for job in TERMS
+    }
+    known = [sum(float(np.dot(found[job], getattr(s, job))) for job in TERMS) for s in samples]
+    sums: dict[str, float] = {"operation": operation}
+    for job, terms in TERMS.items():
+        for term, seconds in zip(terms, found[job], strict=True):
+            sums[term] = sums.get(term, 0.0) + seconds
+    valued = [(s, k) for s, k in zip(samples, known, strict=True) if s.probe.keeps_values]
+    values = None
+    if valued:
+        taken, rest = [s.seconds for s, _ in valued], [k for _, k in valued]
+        prices = least_squares([s.values for s, _ in valued], taken, operation, rest)
+        values = ValueWeights(*prices)
+        known = [k + float(np.dot(prices, s.values)) * s.probe.keeps_values for s, k in zip(samples, known)]
+    weights = Weights(**sums, measured_values=values)
+    return Fit(weights, _off(plain, found, samples, known), _by_probe(samples, known), _unseen(weights))
+
+
+def _off(
+    plain: Sequence[Sample], found: Mapping[str, Sequence[float]], samples: Sequence[Sample], known: Sequence[float]
+) -> dict[str, float]:
+    off = {
+        job: float(np.mean([abs(np.dot(found[job], getattr(s, job)) / s.metrics.phases[job] - 1) for s in plain]))
+        for job in TERMS
+    }
+    values = [abs(k / s.seconds - 1) for s, k in zip(samples, known, strict=True) if s.probe.keeps_values]
+    return {**off, "values": float(np.mean(values))} if values else off
+
+
+def _by_probe(samples: Sequence[Sample], known: Sequence[float]) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for sample, seconds in zip(samples, known, strict=True):
+        found.setdefault(sample.probe.name, []).append(sample.seconds / seconds)
+    return {name: float(np.mean(over)) for name, over in found.items()}
+
+
+def _unseen(weights: Weights) -> tuple[str, ...]:
+    least = weights.operation
+    terms = [name for name in ("batch", "query", "row", "partial", "kept", "answer")
+             if getattr(weights, name) <= 2 * least]  # fmt: skip
+    of_values = [f"values {name}" for name in ("sent", "kept", "moved") if getattr(weights.values, name) <= least]
+    return (*terms, *of_values)
+
+
+def measure_stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Sample]:
+    """The batches of a probe that count."""
+    from weft.calibration.measure.events import make_events
+    from weft.spark import weave
+
+    rows = probe.rate * probe.seconds * probe.batches
+    # A file is one row group, and a row group is read by one task: with one a batch a row would cost a core's time.
+    files = probe.batches * spark.sparkContext.defaultParallelism
+    events = make_events(spark, folder / "rows", rows=rows, keys=probe.keys, rate=probe.rate, files=files, seed=1)
+    queries = [
+        f"SELECT k, window, {ask} AS x FROM events GROUP BY k, window(ts, '{length} seconds', '{slide} seconds')"
+        for (length, slide), ask in zip(probe.windows, cycle(probe.asks), strict=False)
+    ]
+    job = weave(events.stream(spark, probe.batches), queries, rate=probe.rate)
+    run = job.start(sink="noop", checkpoint=folder / "state", available_now=True)
+    run.wait()
+    batches = run.batches()
+    kept, values = (probe.kept(brought) for brought in ([m.partials for m in batches], [m.rows for m in batches]))
+    return [Sample(probe, m, n, v) for m, n, v in zip(batches, kept, values, strict=True)][WARM_BATCHES:]
+
+
+def _operation_seconds(partials: int = 2_000_000) -> float:
+    """Tables for windows over a column combine twice a partial, one core at a time; with memory as workers have it."""
+    from weft.spark.final.worker import keep_freed_memory
+
+    keep_freed_memory()
+    made = technique("blocks", "float_sum")
+    values: Any = np.random.default_rng(1).random(partials)
+    made.build(values[:100], 100)
+    return best_of(lambda: made.build(values, 100)) / (2 * partials)
