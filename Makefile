@@ -28,6 +28,7 @@ kafka: jdk $(STAMP) ## start a real Kafka broker on 127.0.0.1:9092, and say how 
 
 lint: $(STAMP) ## ruff, mypy, and the import rules
 	$(BIN)/ruff check src bench tests
+	$(BIN)/ruff format --check --quiet src bench tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

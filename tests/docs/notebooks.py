@@ -1,6 +1,6 @@
 """Notebooks without Jupyter: their cells are run one after another, and what they show can be written into them.
 
-    python tests/docs/notebooks.py examples/market.ipynb       runs it and keeps what it shows
+python tests/docs/notebooks.py examples/market.ipynb       runs it and keeps what it shows
 """
 
 from __future__ import annotations

@@ -44,9 +44,7 @@ def query(name: str, window: Window, component: Component, type_: pa.DataType) -
     return QueryLayout(name, window, None, (CallLayout("value", (component,), type_),), outputs, None, schema)
 
 
-def layout(
-    windows: Sequence[Window], value: pa.DataType = DOUBLE, trees: int = 1, technique: str = "blocks"
-) -> Layout:
+def layout(windows: Sequence[Window], value: pa.DataType = DOUBLE, trees: int = 1, technique: str = "blocks") -> Layout:
     """A sum and a maximum over each window, in one tree or in one a window, fed from the composite slices."""
     _, total, most = COMPONENTS
     queries = [[query(f"sum{i}", w, total, value), query(f"max{i}", w, most, value)] for i, w in enumerate(windows)]
@@ -115,9 +113,7 @@ windows = st.builds(
     st.integers(0, 30),
     st.integers(0, 8),
 )
-entries = st.tuples(
-    st.integers(-60, 60), st.sampled_from(["a", "b", None]), st.none() | st.integers(-9, 9).map(float)
-)
+entries = st.tuples(st.integers(-60, 60), st.sampled_from(["a", "b", None]), st.none() | st.integers(-9, 9).map(float))
 
 
 @settings(derandomize=True, deadline=None, max_examples=120)

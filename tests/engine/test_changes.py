@@ -29,18 +29,18 @@ from weft.model import ACQ, Window, Workload
 from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve
 from weft.plan import Plan
-from weft.spark.checkpoint.batch_log import Record, Segment
-from weft.spark.checkpoint.files import Store, StoreError
+from weft.spark.checkpoint.batch_log import BatchRecord, Segment
+from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
 from weft.spark.execution.micro_batch import BatchMetrics, TreeState
-from weft.spark.execution.statistics import OBSERVED, Observer, Seen
-from weft.spark.options import Times
-from weft.spark.physical.binder import Binding
+from weft.spark.execution.statistics import OBSERVED, Observer, StreamStatistics
+from weft.spark.options import TimeOptions
+from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.physical.columns import PhysicalColumns
-from weft.spark.physical.planner import Weaver
+from weft.spark.physical.planner import Planner
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.tables import NativeFeed
 from weft.spark.queries.backfill import Held
-from weft.spark.queries.registry import Live
+from weft.spark.queries.registry import QueryRegistry
 from weft.spark.queries.validate import CannotChange
 from weft.sql import parse
 
@@ -54,10 +54,10 @@ def acq(name: str, window: Window, more: str = "") -> ACQ:
     return parse(f"{text} {more}", name=name)[0]
 
 
-class Loom(Weaver):
+class Loom(Planner):
     """A weaver that knows the types without asking Spark."""
 
-    def bind(self, plan: Plan, groupings: object) -> Binding:
+    def bind(self, plan: Plan, groupings: object) -> PhysicalPlan:
         feeds = tuple(
             FeedLayout(
                 number, BY_KEY, feed.edges, ("k0",), (), COMPONENTS, COLUMNS,
@@ -73,7 +73,7 @@ class Loom(Weaver):
         )  # fmt: skip
         native = tuple(NativeFeed(feed, {}, {}, Signature(all_rows=True)) for feed in feeds)
         layout = self.times.keep(Layout(feeds, True, TIME))
-        return Binding(layout, native, "", PhysicalColumns(), (("k",),))
+        return PhysicalPlan(layout, native, "", PhysicalColumns(), (("k",),))
 
 
 def _bound(acq: ACQ) -> Any:
@@ -86,9 +86,11 @@ def loom(**settings: Any) -> Loom:
     return Loom(None, "ts", **{"strategy": "weave_share", "technique": "panes", "rate": 1e6, **settings})
 
 
-def begin(weaver: Weaver, first: Sequence[ACQ], folder: str | Path, opened: Any = lambda layout: None) -> Live:
+def begin(
+    weaver: Planner, first: Sequence[ACQ], folder: str | Path, opened: Any = lambda layout: None
+) -> QueryRegistry:
     plan, binding = weaver.weave(Workload(first))
-    return Live(weaver, plan, binding, Store(str(folder)), opened)
+    return QueryRegistry(weaver, plan, binding, CheckpointFiles(str(folder)), opened)
 
 
 def partials(batch: Sequence[Entry], layout: Layout) -> pa.Table:
@@ -138,13 +140,13 @@ class Registered:
 class Job:
     """Batches one after another, as a pipeline runs them, beside what plain loops expect."""
 
-    def __init__(self, weaver: Weaver, first: Sequence[Window], folder: str, delay: int) -> None:
+    def __init__(self, weaver: Planner, first: Sequence[Window], folder: str, delay: int) -> None:
         self.weaver, self.folder, self.delay = weaver, folder, delay
         self.given = [acq(f"q{i}", w) for i, w in enumerate(first)]
         self.everyone = [Registered(q.name, q.window) for q in self.given]
         self.present = {r.name: r for r in self.everyone}
         self.history: list[Entry] = []
-        self.record: Record | None = None
+        self.record: BatchRecord | None = None
         self.state = State()
         self.kept: dict[int, pa.Table] = {}  # of trees that are gone, too: a file goes when it has nothing else
         self.live = begin(weaver, self.given, folder)
@@ -209,7 +211,7 @@ class Job:
         parts = {str(n): (0, 0, int(p.slices.max())) for n, p in step.state.trees.items() if len(p)}
         segments = {"0": (Segment("", self.batch, self.batch, 0, parts, 0),)}
         kept = {} if latest is None else keep_on({} if self.record is None else self.record.kept, layout, mark)
-        self.record = Record(self.batch, None if latest is None else mark, latest, segments, kept=kept)
+        self.record = BatchRecord(self.batch, None if latest is None else mark, latest, segments, kept=kept)
 
     def _take_up(self) -> Layout:
         layout = self.live.take_up(self.batch, self.record).layout
@@ -267,11 +269,11 @@ def test_any_script_gives_each_query_the_windows_of_its_time_once(
     first: list[Window], script: list[Any], delay: int, strategy: str, rate: float, tolerance: float | None, retain: int
 ) -> None:
     with TemporaryDirectory() as folder:
-        weaver = loom(strategy=strategy, rate=rate, tolerance=tolerance, times=Times(retain=retain))
+        weaver = loom(strategy=strategy, rate=rate, tolerance=tolerance, times=TimeOptions(retain=retain))
         job = Job(weaver, first, folder, delay)
         for what, *arguments in script:
             if what == "observe":
-                job.live.observe(Seen(Fraction(arguments[0])))
+                job.live.observe(StreamStatistics(Fraction(arguments[0])))
             elif what == "run":
                 batch, then = arguments
                 if then == "plan":
@@ -303,7 +305,7 @@ def test_a_change_mends_the_plan_and_says_what_it_cost_before_and_after(
     monkeypatch.setattr(Loom, "_optimize", never)
     live.add([acq("late", Window(9, 9))], "now")
     live.drop(["q1"])
-    live.take_up(3, Record(2, 50, 60))
+    live.take_up(3, BatchRecord(2, 50, 60))
     log = live.changes()
     assert [(c["batch"], c["reason"], c["queries"]) for c in log] == [
         (0, "woven", 2), (3, "added late", 3), (3, "dropped q1", 2),
@@ -325,7 +327,7 @@ class Slow(Loom):
         return super().anew(workload, curve, rate)
 
 
-def drifted(folder: Path, kind: type[Loom] = Slow) -> tuple[Loom, Live]:
+def drifted(folder: Path, kind: type[Loom] = Slow) -> tuple[Loom, QueryRegistry]:
     """A plan of four queries that share nothing, though sharing were far cheaper."""
     weaver = kind(None, "ts", "weave_share", "panes", 1e8, tolerance=0.1)
     live = begin(weaver, windows_of((6, 3), (6, 3), (6, 3), (6, 3)), folder)
@@ -338,11 +340,11 @@ def drifted(folder: Path, kind: type[Loom] = Slow) -> tuple[Loom, Live]:
 def test_a_plan_that_drifted_is_made_anew_beside_the_job_and_taken_up_by_a_later_batch(tmp_path: Path) -> None:
     weaver, live = drifted(tmp_path)
     live.drop(["q2", "q3"])
-    assert len(live.take_up(1, Record(0, 5, 5)).layout.queries) == 2, "the batch does not wait for the other plan"
+    assert len(live.take_up(1, BatchRecord(0, 5, 5)).layout.queries) == 2, "the batch does not wait for the other plan"
     weaver.go.release()  # type: ignore[attr-defined]
     live.wait_for_plan()
     assert [tree.queries for tree in live.plan.trees] == [("q0", "q1")]
-    live.take_up(2, Record(1, 6, 6))
+    live.take_up(2, BatchRecord(1, 6, 6))
     dropped, anew = live.changes()[-2:]
     assert (dropped["batch"], dropped["trees"], anew["batch"], anew["trees"]) == (1, 2, 2, 1)
     assert anew["reason"] == "planned anew: 292.2% above what the curve lets expect"
@@ -355,7 +357,7 @@ def test_a_plan_that_another_change_overtook_is_thrown_away_and_made_once_more(t
     live.drop(["q3"])
     weaver.go.release(2)  # type: ignore[attr-defined]
     live.wait_for_plan()
-    live.take_up(1, Record(0, 5, 5))
+    live.take_up(1, BatchRecord(0, 5, 5))
     assert [tree.queries for tree in live.plan.trees] == [("q0", "q1")]
     assert [q.name for q in live.binding.layout.queries] == ["q0", "q1"]
     reasons = [c["reason"].partition(":")[0] for c in live.changes()]
@@ -377,11 +379,11 @@ def test_a_planner_that_fails_beside_the_job_leaves_it_as_it_was_and_says_why(tm
     live.take_up(0, None)
     plan, learned = live.plan, live._replanning._learned
     for _ in range(2):
-        live.observe(Seen(Fraction(1e8), Stream(groups=1_000.0)))
+        live.observe(StreamStatistics(Fraction(1e8), Stream(groups=1_000.0)))
         live.wait_for_plan()
         assert (live.plan, live._replanning._learned) == (plan, learned)
     live.add([acq("more", Window(6, 3))], "now")
-    live.take_up(1, Record(0, 5, 5))
+    live.take_up(1, BatchRecord(0, 5, 5))
     assert [c["reason"] for c in live.changes()] == ["woven", FAILED, "added more"], "told once"
     assert [q.name for q in live.binding.layout.queries] == ["q0", "q1", "more"]
 
@@ -391,7 +393,7 @@ def test_a_drifted_plan_stays_where_planning_fails_and_queries_come_and_go_on(tm
     live.drop(["q3"])
     live.drop(["q2"])
     live.wait_for_plan()
-    live.take_up(1, Record(0, 5, 5))
+    live.take_up(1, BatchRecord(0, 5, 5))
     assert [tree.queries for tree in live.plan.trees] == [("q0",), ("q1",)]
     assert sorted(c["reason"] for c in live.changes()) == ["dropped q2", "dropped q3", FAILED, "woven"]
 
@@ -409,10 +411,10 @@ def test_a_query_that_takes_the_place_of_another_goes_on_without_a_gap_where_the
     live = begin(loom(), windows_of((12, 6)), tmp_path)
     live.take_up(0, None)
     live.replace(acq("q0", Window(6, 6), "HAVING sum(v) > 3"))
-    live.take_up(1, Record(0, watermark=20, latest=31))
+    live.take_up(1, BatchRecord(0, watermark=20, latest=31))
     assert live.since("q0") == 18, "[12, 18) is answered, [18, 24) is not"
     live.replace(acq("q0", Window(7, 7)))
-    live.take_up(2, Record(1, watermark=20, latest=31))
+    live.take_up(2, BatchRecord(1, watermark=20, latest=31))
     assert live.since("q0") == 32, "slices of six microseconds cannot be cut: only windows without a row yet are left"
     assert [c["reason"] for c in live.changes()] == ["woven", "replaced q0", "replaced q0"]
 
@@ -448,16 +450,16 @@ def test_a_restart_goes_by_what_was_written_down(tmp_path: Path) -> None:
     live = begin(loom(), given, tmp_path)
     live.take_up(0, None)
     live.replace(acq("q0", Window(6, 6)))
-    live.take_up(1, Record(0, 20, 31))
+    live.take_up(1, BatchRecord(0, 20, 31))
     live.replace(acq("q0", Window(18, 6)))
     live.drop(["q1"])
     live.add([acq("more", Window(3, 3))], "now")
-    live.take_up(2, Record(1, 20, 31))
+    live.take_up(2, BatchRecord(1, 20, 31))
     again = begin(loom(), given, tmp_path)
-    again.take_up(3, Record(2, 20, 31))
+    again.take_up(3, BatchRecord(2, 20, 31))
     assert {q.name: q.window for q in again.plan.workload} == {"q0": Window(18, 6), "more": Window(3, 3)}
     changed = begin(loom(), [acq("q0", Window(24, 6))], tmp_path)
-    changed.take_up(4, Record(3, 20, 40))
+    changed.take_up(4, BatchRecord(3, 20, 40))
     assert changed.changes()[-1]["reason"] == "restarted, replaced q0"
     assert changed.since("q0") == 41
 
@@ -466,15 +468,15 @@ def test_a_query_leaves_by_itself_when_its_life_has_ended(tmp_path: Path) -> Non
     live = begin(loom(), [acq("q0", Window(4, 4)), acq("q1", Window(4, 4), "FOR 10 MICROSECONDS")], tmp_path)
     live.take_up(0, None)
     assert live.until("q1") is None, "no row has come, so no time is known"
-    layout = live.take_up(1, Record(0, watermark=3, latest=5)).layout
+    layout = live.take_up(1, BatchRecord(0, watermark=3, latest=5)).layout
     assert live.until("q1") == 16
     rows_at = [(t, "a", 1.0) for t in range(6, 30)]
     answers = advance(State(3), partials(rows_at, layout), 24, layout).answers
     assert [max(start for _, start in rows(answers[name])) for name in ("q0", "q1")] == [20, 12]
     again = begin(loom(), [acq("q0", Window(4, 4)), acq("q1", Window(4, 4), "FOR 10 MICROSECONDS")], tmp_path)
-    again.take_up(2, Record(1, watermark=15, latest=29))
+    again.take_up(2, BatchRecord(1, watermark=15, latest=29))
     assert again.until("q1") == 16, "a restart does not begin its life again"
-    assert [q.name for q in again.take_up(3, Record(2, watermark=16, latest=29)).layout.queries] == ["q0"]
+    assert [q.name for q in again.take_up(3, BatchRecord(2, watermark=16, latest=29)).layout.queries] == ["q0"]
     change = again.changes()[-1]
     assert (change["batch"], change["reason"], change["queries"]) == (3, "the life of q1 ended", 1)
     assert change["cost_after"] <= change["cost_before"]
@@ -487,23 +489,23 @@ def test_the_last_query_stays_without_answers_when_its_life_has_ended(tmp_path: 
     layout = live.take_up(0, None).layout
     answers = advance(State(), partials([(t, "a", 1.0) for t in range(20)], layout), 16, layout).answers
     assert sorted(start for _, start in rows(answers["q0"])) == [0, 4]
-    assert [q.name for q in live.take_up(1, Record(0, 16, 19)).layout.queries] == ["q0"]
+    assert [q.name for q in live.take_up(1, BatchRecord(0, 16, 19)).layout.queries] == ["q0"]
 
 
 def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(tmp_path: Path) -> None:
     live = begin(loom(rate=1e3, tolerance=0.1), windows_of((10, 5), (9, 3)), tmp_path)
     live.take_up(0, None)
     assert len(live.plan.trees) == 2
-    live.observe(Seen(Fraction(1.05e3)))
+    live.observe(StreamStatistics(Fraction(1.05e3)))
     assert live._replanning.thread is None, "within the tolerance"
-    live.observe(Seen(Fraction(2e3)))
+    live.observe(StreamStatistics(Fraction(2e3)))
     live.wait_for_plan()
     same = (len(live.plan.trees), live.plan.rate, live._pending.binding)
     assert same == (2, 2000, None), "the same trees are still the best"
     before = float(live.plan.cost)
-    live.observe(Seen(Fraction(1e8)))
+    live.observe(StreamStatistics(Fraction(1e8)))
     live.wait_for_plan()
-    live.take_up(1, Record(0, 5, 5))
+    live.take_up(1, BatchRecord(0, 5, 5))
     change = live.changes()[-1]
     assert (change["reason"], change["trees"]) == ("planned anew: 100,000,000 rows a second, not 2,000", 1)
     assert change["cost_after"] < change["cost_before"]
@@ -520,12 +522,12 @@ def test_plans_by_seconds_are_made_anew_where_groups_or_filters_are_not_what_the
     live = begin(loom(rate=1e6, cost="seconds", tolerance=0.1), windows, tmp_path)
     live.take_up(0, None)
     assert len(live.plan.trees) == 1
-    same = Seen(Fraction(1_000_000), Stream())
+    same = StreamStatistics(Fraction(1_000_000), Stream())
     live.observe(same)
     assert live._replanning.thread is None, "the stream is what the plan counts on"
     live.observe(replace(same, stream=Stream(groups=1_000.0, selectivity=0.5)))
     live.wait_for_plan()
-    live.take_up(1, Record(0, 5, 5))
+    live.take_up(1, BatchRecord(0, 5, 5))
     said = "planned anew: 1,000 groups in a slice, not 1; 0.5 of the rows pass a filter, not 1"
     assert [c["reason"] for c in live.changes()] == ["woven", said]
     assert len(live.plan.trees) == 2
@@ -538,7 +540,7 @@ def test_other_phantoms_by_new_counts_are_told_of(tmp_path: Path) -> None:
     live.take_up(0, None)
     for fed in (None, "AB A B", "AB A B", "AB(A B)"):
         live.tell_of_phantoms(fed)
-    live.take_up(1, Record(0, 5, 5))
+    live.take_up(1, BatchRecord(0, 5, 5))
     assert [c["reason"] for c in live.changes()] == ["woven", "groups were counted anew: AB(A B), not AB A B"]
 
 
@@ -547,7 +549,7 @@ def test_a_phantom_that_longer_flows_have_chosen_is_told_with_their_length(tmp_p
     live.take_up(0, None)
     live.tell_of_phantoms("A B", 1.04)
     live.tell_of_phantoms("AB(A B)", 31.4)
-    live.take_up(1, Record(0, 5, 5))
+    live.take_up(1, BatchRecord(0, 5, 5))
     said = "groups were counted anew, in flows of 31.4 rows, not 1.0: AB(A B), not A B"
     assert [c["reason"] for c in live.changes()] == ["woven", said]
 
@@ -570,7 +572,7 @@ def test_filters_in_other_classes_are_bound_beside_the_job_once_for_each_count(
     for batch in (1, 2):
         live.weigh_classes()
         live.wait_for_plan()
-        live.take_up(batch, Record(batch - 1, 5, 5))
+        live.take_up(batch, BatchRecord(batch - 1, 5, 5))
     assert asked == [Fraction(1, 10)]
     (change,) = [c for c in live.changes() if c["reason"] == "in other classes"]
     assert change["batch"] == 1
@@ -580,14 +582,12 @@ def test_filters_in_other_classes_are_bound_beside_the_job_once_for_each_count(
 def test_the_stream_is_measured_over_some_batches() -> None:
     def batch(number: int) -> BatchMetrics:
         kept = {0: TreeState(slices=10, partials=300), 1: TreeState(slices=5, partials=150)}
-        return BatchMetrics(
-            number, 1_000, 90, 0, 0, 0, 0, None, number * 2_000_000, 0.1, {}, 0, kept, selectivity=0.25
-        )
+        return BatchMetrics(number, 1_000, 90, 0, 0, 0, 0, None, number * 2_000_000, 0.1, {}, 0, kept, selectivity=0.25)
 
     observer = Observer(Stream())
     found = [observer.take(batch(n)) for n in range(2 * OBSERVED)]
     assert [n for n, seen in enumerate(found) if seen is not None] == [OBSERVED - 1, 2 * OBSERVED - 1]
-    assert found[-1] == Seen(Fraction(500), Stream(groups=30.0, selectivity=0.25, batch_seconds=2.0))
+    assert found[-1] == StreamStatistics(Fraction(500), Stream(groups=30.0, selectivity=0.25, batch_seconds=2.0))
 
 
 def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_path: Path) -> None:
@@ -600,7 +600,7 @@ def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_p
         live._replay_failed(name, live._waiting.held[name], OSError("gone"))
         assert (name in live.plan.workload.by_name) == (name == "q0")
     with pytest.raises(CannotChange, match="q0 cannot be answered: its past could not be read, OSError: gone"):
-        live.take_up(1, Record(0, 5, 5))
+        live.take_up(1, BatchRecord(0, 5, 5))
     assert live._pending.changes[-1].reason == "q1 left: its past could not be read, OSError: gone"
     assert live.failed() == {"q1": "its past could not be read, OSError: gone"}
 
@@ -611,8 +611,10 @@ def test_a_past_that_a_full_disk_had_no_room_for_stops_the_job_and_a_restart_rea
     live._waiting.held["q1"] = Held(9, None, "new")
     live._replay_failed("q1", live._waiting.held["q1"], OSError(28, "No space left on device"))
     assert "q1" in live.plan.workload.by_name
-    with pytest.raises(StoreError, match=r"the past of q1 .* disk is full.*make room and start again, nothing is lost"):
-        live.take_up(1, Record(0, 5, 5))
+    with pytest.raises(
+        CheckpointFileError, match=r"the past of q1 .* disk is full.*make room and start again, nothing is lost"
+    ):
+        live.take_up(1, BatchRecord(0, 5, 5))
 
 
 def test_a_query_that_can_neither_get_its_past_nor_leave_stops_the_job_with_both_reasons(
@@ -622,15 +624,17 @@ def test_a_query_that_can_neither_get_its_past_nor_leave_stops_the_job_with_both
     live.take_up(0, None)
     live._waiting.held["q1"] = Held(9, None, "new")
 
-    def full(self: Store, name: str, data: object) -> int:
-        raise StoreError(f"{name} could not be written: the disk is full; make room and start again, nothing is lost")
+    def full(self: CheckpointFiles, name: str, data: object) -> int:
+        raise CheckpointFileError(
+            f"{name} could not be written: the disk is full; make room and start again, nothing is lost"
+        )
 
-    monkeypatch.setattr(Store, "write", full)
+    monkeypatch.setattr(CheckpointFiles, "write", full)
     live._replay_failed("q1", live._waiting.held["q1"], OSError("gone"))  # in a thread that nobody waits for
     monkeypatch.undo()
     both = r"q1 .*its past could not be read, OSError: gone.* asked/.* the disk is full; make room and start again"
-    with pytest.raises(StoreError, match=both):
-        live.take_up(1, Record(0, 5, 5))
+    with pytest.raises(CheckpointFileError, match=both):
+        live.take_up(1, BatchRecord(0, 5, 5))
     assert live.failed() == {}
     again = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
     assert [q.name for q in again.plan.workload] == ["q0", "q1"]

@@ -11,7 +11,7 @@ from test_advance import Entry, entries, layout, naive, partials, rows
 from weft.engine import FOREVER, Layout, State, advance
 from weft.model import Refresh, Window
 from weft.schedule import Schedule
-from weft.spark.checkpoint.batch_log import Record
+from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.execution.refresh import choose_refreshes
 
 ASKED = Window(20, 10), Window(30, 10), Window(50, 10)
@@ -31,13 +31,11 @@ PLAN = at_most(layout([Window(w.length, INTERVAL) for w in ASKED]))
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
-@given(
-    st.lists(st.tuples(st.lists(entries, max_size=12), st.floats(0, 2)), min_size=1, max_size=8), st.floats(0, 1)
-)
+@given(st.lists(st.tuples(st.lists(entries, max_size=12), st.floats(0, 2)), min_size=1, max_size=8), st.floats(0, 1))
 def test_every_answer_is_that_of_its_window_and_no_window_has_two(
     batches: list[tuple[list[Entry], float]], cost: float
 ) -> None:
-    state, record = State(), Record(-1)
+    state, record = State(), BatchRecord(-1)
     seen: list[Entry] = []
     until: int | None = None
     answers: dict[str, dict[tuple[str | None, int], float | None]] = {q.name: {} for q in PLAN.queries}
@@ -89,4 +87,4 @@ def test_rows_are_late_for_what_was_answered_only() -> None:
 
 
 def test_an_empty_schedule_is_what_an_earlier_checkpoint_has() -> None:
-    assert Record(0).schedule == Schedule()
+    assert BatchRecord(0).schedule == Schedule()

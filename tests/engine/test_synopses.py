@@ -17,9 +17,7 @@ from weft.engine.combine.numeric import SumOverflow
 from weft.engine.combine.registry import absorb, ranges_of
 from weft.engine.combine.value_lists import Synopses
 
-GROUPS = st.lists(
-    st.lists(st.lists(st.integers(-4, 4), max_size=6), min_size=1, max_size=7), min_size=1, max_size=3
-)
+GROUPS = st.lists(st.lists(st.lists(st.integers(-4, 4), max_size=6), min_size=1, max_size=7), min_size=1, max_size=3)
 """For each group its partials, each the values that a slice brought."""
 
 

@@ -63,9 +63,7 @@ def live(life: str, servers: str, folder: Path, connectors: Path) -> int:
     command = [sys.executable, str(Path(__file__).parent / "kafka_lives.py"), life, servers, str(folder)]
     environment = {**os.environ, "WEFT_CONNECTOR_JARS": str(connectors)}
     with (folder / f"{life}.txt").open("w") as said:
-        process = subprocess.Popen(
-            command, env=environment, stdout=said, stderr=said, start_new_session=True
-        )
+        process = subprocess.Popen(command, env=environment, stdout=said, stderr=said, start_new_session=True)
         try:
             return process.wait(300)
         finally:

@@ -37,9 +37,7 @@ def texts(case: Case) -> list[str]:
 
 def bounded(spark: Any, case: Case, phantoms: str, groupings: str) -> Job:
     rows = spark.createDataFrame(case.table)
-    return weave(
-        rows, texts(case), event_time="ts", phantoms=phantoms, groupings=groupings, table_memory=LEAST_MEMORY
-    )
+    return weave(rows, texts(case), event_time="ts", phantoms=phantoms, groupings=groupings, table_memory=LEAST_MEMORY)
 
 
 @settings(ONE_SESSION, max_examples=6)

@@ -37,9 +37,7 @@ def test_about_one_pair_a_merge_is_counted_where_people_choose_the_slides() -> N
 
 
 @pytest.mark.parametrize("technique", TECHNIQUES)
-def test_bundles_of_equal_slides_merge_what_single_parts_merge(
-    technique: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bundles_of_equal_slides_merge_what_single_parts_merge(technique: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Short slides at a low rate: some merge, some do not.
     workload = Workload(query(f"q{i}", 6 + i % 7 + i % 5, 3 + i % 4, i % 3) for i in range(24))
     for rate in (1, 4, 12):

@@ -85,9 +85,7 @@ def test_in_overload_nobody_starves(policy: str, queries: list[Periodic], share:
 @pytest.mark.parametrize("policy", POLICIES)
 @seeded
 @given(queries=workloads(), early=st.booleans(), load=st.lists(st.floats(0, 0.9), min_size=5, max_size=60))
-def test_lateness_ends_when_the_load_ends(
-    policy: str, queries: list[Periodic], early: bool, load: list[float]
-) -> None:
+def test_lateness_ends_when_the_load_ends(policy: str, queries: list[Periodic], early: bool, load: list[float]) -> None:
     work = sum(all_work(policy, queries))
 
     def grant(now: int) -> float:

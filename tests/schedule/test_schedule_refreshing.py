@@ -63,7 +63,6 @@ class Job:
         return self.scan * len(kinds) + self.answer * sum(r.count for r in chosen.refresh.values())
 
 
-
 @seeded
 @given(workloads(), st.lists(st.integers(1, 12 * MINUTE), min_size=3, max_size=30), st.booleans())
 def test_where_the_time_suffices_answers_are_never_further_apart_than_asked(

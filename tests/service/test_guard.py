@@ -18,9 +18,7 @@ from weft.service.server import AddressInUse, url_of
 TOKEN = "a-token-of-some-length"
 
 
-def ask(
-    token: str | None, path: str, headers: dict[str, Any], method: str = "POST", **limits: Any
-) -> httpx.Response:
+def ask(token: str | None, path: str, headers: dict[str, Any], method: str = "POST", **limits: Any) -> httpx.Response:
     async def inner(scope: Any, receive: Any, send: Any) -> None:
         message = await receive()
         await PlainTextResponse(message["body"])(scope, receive, send)

@@ -37,14 +37,13 @@ def test_rows_and_matched_rows_are_those_that_spark_counts(
 
 def test_answers_are_those_in_the_sink(spark: Any, served: Served, samples: dict[tuple[str, ...], float]) -> None:
     for name in ("by_key", "high"):
-        assert samples["weft_query_answers_total", name] == spark.read.parquet(
-            str(served.folder / "answers" / name)
-        ).count()
+        assert (
+            samples["weft_query_answers_total", name]
+            == spark.read.parquet(str(served.folder / "answers" / name)).count()
+        )
 
 
-def test_every_query_tree_and_phase_has_its_samples(
-    served: Served, samples: dict[tuple[str, ...], float]
-) -> None:
+def test_every_query_tree_and_phase_has_its_samples(served: Served, samples: dict[tuple[str, ...], float]) -> None:
     assert (samples["weft_up",], samples["weft_queries",]) == (1, len(served.run.queries()))
     shares = [value for key, value in samples.items() if key[0] == "weft_query_cost_ratio"]
     assert sum(shares) == pytest.approx(1)

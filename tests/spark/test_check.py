@@ -15,11 +15,11 @@ from weft.aggregates import Component
 from weft.cli.app import app
 from weft.engine import FeedLayout, Grouping, Layout, TreeLayout
 from weft.model import Edges, Window
-from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION, Checkpoint, Record
-from weft.spark.checkpoint.files import Store
-from weft.spark.checkpoint.plan_log import Change, newest_plan, plan_names, plan_notes, plan_record, write_plan
-from weft.spark.checkpoint.spark_offsets import SparkNotes
-from weft.spark.checkpoint.verify import NoCheckpoint, Report, check_checkpoint
+from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION, BatchRecord, Checkpoint
+from weft.spark.checkpoint.files import CheckpointFiles
+from weft.spark.checkpoint.plan_log import PlanChange, newest_plan, plan_names, plan_notes, plan_record, write_plan
+from weft.spark.checkpoint.spark_offsets import SparkOffsets
+from weft.spark.checkpoint.verify import CheckpointReport, NoCheckpoint, check_checkpoint
 
 LAST = 19
 GROUPING = Grouping(0, (pa.field("k0", pa.string()),))
@@ -35,18 +35,18 @@ def layout() -> Layout:
 
 def made(folder: Path) -> Path:
     """What twenty batches leave behind, as the parts of weft that write it do."""
-    checkpoint = Checkpoint(Store(str(folder)))
+    checkpoint = Checkpoint(CheckpointFiles(str(folder)))
     checkpoint.agree({"version": CHECKPOINT_VERSION, "buckets": 1, "watermark": 0})
-    changes = (Change("woven", None, 1.5, 1, 1),)
+    changes = (PlanChange("woven", None, 1.5, 1, 1),)
     texts = {"q1": "SELECT 1"}
     write_plan(checkpoint.store, plan_record(0, layout(), texts=texts, groupings=(("k",),), changes=changes))
-    before: Record | None = None
+    before: BatchRecord | None = None
     for batch in range(LAST + 1):
         rows = 20_000  # large enough that segments stay, so that records follow one another
         table = pa.table({"slice": pa.array([batch] * rows, pa.int64()), "c0_0": pa.array(range(rows), pa.int64())})
         held = () if before is None else before.segments["0"]
         segments, _ = checkpoint.grow(0, batch, held, {0: table}, {0: 0})
-        before, _ = checkpoint.commit(Record(batch, batch, batch, {"0": segments}, rows * (batch + 1)), before)
+        before, _ = checkpoint.commit(BatchRecord(batch, batch, batch, {"0": segments}, rows * (batch + 1)), before)
         spark(folder, batch)
     return folder
 
@@ -67,7 +67,7 @@ def folder(whole: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(whole, tmp_path / "copy"))
 
 
-def look(folder: Path) -> Report:
+def look(folder: Path) -> CheckpointReport:
     return check_checkpoint(str(folder), CHECKPOINT_VERSION)
 
 
@@ -167,7 +167,7 @@ def test_commits_of_spark_may_be_gone_or_torn_where_records_are_there(folder: Pa
 def test_offsets_of_spark_that_name_other_rows_are_found(folder: Path) -> None:
     record = newest(folder, "batches/*.json")
     found = json.loads(record.read_text())
-    record.write_text(json.dumps({**found, "read": SparkNotes(Store(str(folder))).rows(LAST)}))
+    record.write_text(json.dumps({**found, "read": SparkOffsets(CheckpointFiles(str(folder))).rows(LAST)}))
     assert look(folder).sound
     note = folder / f"spark/offsets/{LAST}"
     note.write_text(note.read_text().replace('"logOffset":1', '"logOffset":2'))
@@ -193,10 +193,10 @@ def test_another_format_and_no_checkpoint_at_all(folder: Path, tmp_path: Path) -
 
 
 def test_of_a_plan_that_another_followed_only_what_is_told_stays(folder: Path) -> None:
-    store = Store(str(folder))
+    store = CheckpointFiles(str(folder))
     (name,) = plan_names(store)
     told, size = plan_notes(store), store.size(f"plans/{name}")
-    changes = (Change("dropped q1", 1.5, 1.0, 1, 1),)
+    changes = (PlanChange("dropped q1", 1.5, 1.0, 1, 1),)
     write_plan(store, plan_record(7, layout(), texts={"q2": "SELECT 2"}, groupings=(("k",),), changes=changes))
     assert plan_notes(store)[:-1] == told
     assert (store.size(f"plans/{name}") or 0) < (size or 0)

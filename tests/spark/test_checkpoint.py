@@ -9,14 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from weft.spark.checkpoint.batch_log import FAN_IN, LARGE, Checkpoint, CheckpointMismatch, Record
-from weft.spark.checkpoint.files import Store
+from weft.spark.checkpoint.batch_log import FAN_IN, LARGE, BatchRecord, Checkpoint, CheckpointMismatch
+from weft.spark.checkpoint.files import CheckpointFiles
 from weft.spark.sinks.base import make_sink
 
 
 def batches(
     checkpoint: Checkpoint, *, count: int, window: int, rows: int, first: int = 0, buckets: int = 2
-) -> Iterator[tuple[Record, int, int]]:
+) -> Iterator[tuple[BatchRecord, int, int]]:
     """A batch a second; partials of the last `window` seconds are needed. The record, its bytes, those of the state."""
     before = checkpoint.newest()
     for batch in range(first, first + count):
@@ -26,19 +26,19 @@ def batches(
             held = () if before is None else before.segments[str(bucket)]
             segments[str(bucket)], written = checkpoint.grow(bucket, batch, held, {0: table}, {0: batch - window})
             state += written
-        record, written = checkpoint.commit(Record(batch, segments=segments, state_bytes=state), before)
+        record, written = checkpoint.commit(BatchRecord(batch, segments=segments, state_bytes=state), before)
         yield record, written, state
         before = record
 
 
-def slices(checkpoint: Checkpoint, record: Record) -> set[int]:
+def slices(checkpoint: Checkpoint, record: BatchRecord) -> set[int]:
     tables = [checkpoint.read_segment(s)[0] for s in record.segments["0"]]
     return {value for table in tables for value in table.column("slice").to_pylist()}
 
 
 @pytest.mark.parametrize("rows", [1, 20_000])
 def test_the_newest_record_is_the_last_committed_after_any_number(tmp_path: Path, rows: int) -> None:
-    checkpoint = Checkpoint(Store(str(tmp_path)))
+    checkpoint = Checkpoint(CheckpointFiles(str(tmp_path)))
     assert checkpoint.newest() is None
     for record, _, _ in batches(checkpoint, count=70, window=20, rows=rows):
         assert checkpoint.newest() == record
@@ -50,7 +50,7 @@ def test_the_newest_record_is_the_last_committed_after_any_number(tmp_path: Path
 @pytest.mark.parametrize("rows", [10, 1_000, 20_000])
 def test_what_a_batch_writes_does_not_grow_with_the_window(tmp_path: Path, rows: int) -> None:
     def mean(window: int) -> tuple[float, float]:
-        checkpoint = Checkpoint(Store(str(tmp_path / str(window))))
+        checkpoint = Checkpoint(CheckpointFiles(str(tmp_path / str(window))))
         written = [(r, s) for _, r, s in batches(checkpoint, count=3 * window, window=window, rows=rows, buckets=1)]
         settled = written[-2 * window :]
         return sum(r for r, _ in settled) / len(settled), sum(s for _, s in settled) / len(settled)
@@ -61,14 +61,14 @@ def test_what_a_batch_writes_does_not_grow_with_the_window(tmp_path: Path, rows:
 
 
 def test_large_segments_are_never_merged(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(Store(str(tmp_path)))
+    checkpoint = Checkpoint(CheckpointFiles(str(tmp_path)))
     rows = LARGE // (FAN_IN * 16) + 1
     *_, (record, _, _) = batches(checkpoint, count=3 * FAN_IN, window=1000, rows=rows, buckets=1)
     assert [s.level for s in record.segments["0"]] == [0] * (3 * FAN_IN)
 
 
 def test_a_restart_removes_what_no_record_names(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(Store(str(tmp_path)))
+    checkpoint = Checkpoint(CheckpointFiles(str(tmp_path)))
     *_, (record, _, _) = batches(checkpoint, count=5, window=3, rows=2)
     for name in (".0005.arrow.abc", "00000009-00000009.arrow"):
         (tmp_path / "segments" / "0000" / name).write_bytes(b"torn")
@@ -79,7 +79,7 @@ def test_a_restart_removes_what_no_record_names(tmp_path: Path) -> None:
 
 
 def test_a_record_that_others_follow_is_missed(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(Store(str(tmp_path)))
+    checkpoint = Checkpoint(CheckpointFiles(str(tmp_path)))
     *_, (record, _, _) = batches(checkpoint, count=20, window=100, rows=20_000)
     names = sorted((tmp_path / "batches").iterdir())
     assert record.changes
@@ -99,7 +99,7 @@ def test_a_relative_folder_is_the_drivers_wherever_an_executor_works(
     for folder in ("driver", "executor"):
         (tmp_path / folder).mkdir()
     monkeypatch.chdir(tmp_path / "driver")
-    store, sink = pickle.dumps(Store("state")), pickle.dumps(make_sink("parquet:answers"))
+    store, sink = pickle.dumps(CheckpointFiles("state")), pickle.dumps(make_sink("parquet:answers"))
     monkeypatch.chdir(tmp_path / "executor")
     pickle.loads(store).write("file", b"x")
     pickle.loads(sink).write(0, 0, {"q": pa.table({"a": [1]})})

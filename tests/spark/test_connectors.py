@@ -18,7 +18,7 @@ from weft.spark.connectors import MissingConnector, resolving
 from weft.spark.kafka_connector import BadAddress, KafkaAddress
 from weft.spark.sinks.json_rows import json_rows
 from weft.spark.sinks.kafka import KafkaSink, NoTopic
-from weft.spark.sinks.row_key import CannotTell, Identity, identities
+from weft.spark.sinks.row_key import CannotTell, RowKey, identities
 from weft.spark.sources.corrupt_records import BadSink, make_bad_sink
 from weft.spark.sources.open import UnknownSource
 
@@ -102,7 +102,7 @@ def test_the_begin_of_a_window_is_read_off_whatever_the_query_selects_of_it() ->
         }
     )
     for column, shape in (("w", "window"), ("s", "window_start"), ("e", "window_end")):
-        assert Identity(column, shape, 60_000_000, ()).starts(table).to_pylist() == [START]
+        assert RowKey(column, shape, 60_000_000, ()).starts(table).to_pylist() == [START]
 
 
 def test_values_are_written_as_json_that_spark_reads_back() -> None:

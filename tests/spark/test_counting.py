@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft.spark.partial.sampling import LARGER, SAMPLE, Sample
+from weft.spark.partial.sampling import LARGER, SAMPLE, GroupSample
 
 
 @pytest.mark.parametrize(
@@ -22,5 +22,5 @@ def test_more_rows_are_asked_where_groups_have_not_met_again_yet(groups: int, ro
     drawn = np.random.default_rng(1).integers(0, groups, SAMPLE).astype(np.uint64)
     slices = (np.arange(SAMPLE) // rows_a_slice).astype(np.uint64)
     mixed = np.uint64(0x9E3779B97F4A7C15)
-    sample = Sample({"key": drawn * mixed, "slice": slices * mixed}, SAMPLE)
+    sample = GroupSample({"key": drawn * mixed, "slice": slices * mixed}, SAMPLE)
     assert sample.gathers_on(("slice", "key")) is more

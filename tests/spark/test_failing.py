@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 
-from weft.spark.checkpoint.files import StoreError
+from weft.spark.checkpoint.files import CheckpointFileError
 from weft.spark.errors import failure, is_full
 
 WORKER = """An exception was thrown from the Python worker. Please see the stack trace below.
 Traceback (most recent call last):
   File "store.py", line 88, in _make
-    raise StoreError(_explain(target, error)) from error
+    raise CheckpointFileError(_explain(target, error)) from error
 weft.spark.checkpoint.files.StoreError: /state/1 could not be written: the disk is full; make room and start again
 """
 
 
 def test_the_sentence_of_weft_goes_before_all_that_stands_around_it() -> None:
     assert failure(RuntimeError(WORKER)).startswith("/state/1 could not be written: the disk is full")
-    assert failure(StoreError("so it is")) == "so it is"
+    assert failure(CheckpointFileError("so it is")) == "so it is"
 
 
 def test_a_full_disk_is_told_as_such_whoever_found_it() -> None:

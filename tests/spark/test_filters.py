@@ -36,10 +36,7 @@ def test_every_query_counts_the_rows_that_pass_its_filter(spark: Any, rate: floa
     """Filters are in classes where slices are so short that the signatures seen in the table would hardly repeat."""
     window = "window(ts, '20 seconds', '10 seconds')"
     counted = "SELECT k, window.start AS w, count(*) AS n FROM stream"
-    texts = [
-        f"CREATE VIEW q{i} AS {counted} WHERE {where} GROUP BY k, {window}"
-        for i, where in enumerate(FILTERS)
-    ]
+    texts = [f"CREATE VIEW q{i} AS {counted} WHERE {where} GROUP BY k, {window}" for i, where in enumerate(FILTERS)]
     everything = f"CREATE VIEW everything AS {counted} GROUP BY k, {window}"
     job = weave(spark.sql(ROWS), [*texts, everything], rate=rate, phantoms="never")
     feeds = job.binding.feeds

@@ -122,7 +122,6 @@ def test_a_callback_gets_each_batch_with_the_types_of_the_query(spark: Any, tmp_
     stream = spark.readStream.schema("ts TIMESTAMP, k STRING, v INT").option("maxFilesPerTrigger", 1)
     job = weave(stream.parquet(str(tmp_path / "rows")), COUNTS)
 
-
     def take(batch: int, answers: Any) -> None:
         got.extend((batch, table.schema) for table in answers.values())
 

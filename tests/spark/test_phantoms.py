@@ -96,7 +96,7 @@ def test_rolled_up_groupings_give_the_rows_of_plain_spark_for_keys_of_any_type(s
     assert shared["means"] == "lfta"
     assert f"  tables  {shared['fed']}   a row costs" in by_tables.explain()
     assert sum(p["fed_by"] is not None for p in shared["passes"]) == len(lfta.feeds)
-    assert "aria-label=\"Rows, phantoms and passes\"" in by_tables.explain("html")
+    assert 'aria-label="Rows, phantoms and passes"' in by_tables.explain("html")
 
 
 @pytest.mark.parametrize("buckets", [1, 3])

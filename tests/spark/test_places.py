@@ -12,9 +12,9 @@ from streams import Stream, expected, settle
 
 from compare import assert_same_rows
 from weft.spark import NotServed, weave
-from weft.spark.checkpoint.batch_log import Checkpoint, CheckpointMismatch, Record
-from weft.spark.checkpoint.bucket_map import SLOTS, Places
-from weft.spark.checkpoint.files import Store
+from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint, CheckpointMismatch
+from weft.spark.checkpoint.bucket_map import SLOTS, BucketMap
+from weft.spark.checkpoint.files import CheckpointFiles
 from weft.spark.checkpoint.verify import check_checkpoint
 from weft.spark.partial.skew import weigh
 
@@ -37,7 +37,7 @@ def test_places_by_weight_even_out_what_hashing_leaves_uneven() -> None:
     random = Random(3)
     groups = Counter(random.randrange(SLOTS) for _ in range(100))
     hashed, placed = [0] * 8, [0] * 8
-    homes = Places.weighed(8, groups).homes
+    homes = BucketMap.weighed(8, groups).homes
     for slot, weight in groups.items():
         hashed[slot % 8] += weight
         placed[homes[slot]] += weight
@@ -45,22 +45,22 @@ def test_places_by_weight_even_out_what_hashing_leaves_uneven() -> None:
 
 
 def test_slots_that_were_not_seen_are_spread_too() -> None:
-    homes = Places.weighed(4, {0: 1000.0}).homes
+    homes = BucketMap.weighed(4, {0: 1000.0}).homes
     assert max(Counter(homes[1:]).values()) <= SLOTS / 3 + 1, "the heavy one is alone, the rest in threes"
 
 
 def test_spark_finds_each_slot_in_its_bucket(spark: Any) -> None:
-    places = Places.weighed(3, {slot: float(slot % 7) for slot in range(SLOTS)})
+    places = BucketMap.weighed(3, {slot: float(slot % 7) for slot in range(SLOTS)})
     found = spark.range(2 * SLOTS).selectExpr(f"{places.bucket('CAST(id AS INT)')} AS bucket").collect()
     assert [row["bucket"] for row in found] == 2 * list(places.homes)
     assert set(places.homes) == {0, 1, 2}
 
 
 def test_a_checkpoint_without_its_places_is_refused(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(Store(str(tmp_path)))
-    name = checkpoint.write_places(Places.weighed(2, {}), "places/first.json")
-    record, _ = checkpoint.commit(Record(0, segments={"0": (), "1": ()}, places=name), None)
-    assert checkpoint.places(checkpoint.newest()) == (Places.weighed(2, {}), name)
+    checkpoint = Checkpoint(CheckpointFiles(str(tmp_path)))
+    name = checkpoint.write_places(BucketMap.weighed(2, {}), "places/first.json")
+    record, _ = checkpoint.commit(BatchRecord(0, segments={"0": (), "1": ()}, places=name), None)
+    assert checkpoint.places(checkpoint.newest()) == (BucketMap.weighed(2, {}), name)
     checkpoint.store.delete(name)
     with pytest.raises(CheckpointMismatch, match=r"first\.json is gone.*bring it back"):
         checkpoint.places(record)
@@ -78,11 +78,11 @@ def test_a_zipf_stream_is_divided_evenly_by_its_partials(spark: Any) -> None:
     job = weave(rows, "SELECT k, sum(v) AS s FROM stream GROUP BY k, window(ts, '10 seconds', '1 second')")
     partials = rows.selectExpr("date_trunc('SECOND', ts) AS slice", "k").distinct()
 
-    def imbalance(places: Places) -> float:
+    def imbalance(places: BucketMap) -> float:
         at = partials.selectExpr(f"{places.bucket('hash(k)')} AS bucket").groupBy("bucket").count().collect()
         return max(row["count"] for row in at) * 8 / sum(row["count"] for row in at)
 
-    assert imbalance(weigh(rows, job.binding, 8)) <= 1.1 < imbalance(Places(8))
+    assert imbalance(weigh(rows, job.binding, 8)) <= 1.1 < imbalance(BucketMap(8))
 
 
 @pytest.mark.spark
@@ -103,7 +103,11 @@ def test_state_moves_to_more_and_to_fewer_buckets_and_answers_stay_exact(spark: 
         assert_same_rows(stream.answers(name), expected(stream, text), key=KEYS[name], text=text)
     joined = stream.answers("late_comer")
     assert_same_rows(joined, expected(stream, QUERIES["by_key"].replace("60", "30")), key=(0, 1), text="late_comer")
-    named = {s.path for found in Checkpoint(Store(str(tmp_path / "state"))).newest().segments.values() for s in found}
+    named = {
+        s.path
+        for found in Checkpoint(CheckpointFiles(str(tmp_path / "state"))).newest().segments.values()
+        for s in found
+    }
     there = {str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state" / "segments").rglob("*.arrow")}
     assert there == named, "what was moved is not there twice"
 
@@ -116,7 +120,7 @@ def test_a_batch_that_was_not_committed_is_not_given_twice_in_other_buckets(
     stream.write(3)
     commit = Checkpoint.commit
 
-    def killed(self: Checkpoint, record: Record, before: Record | None) -> Any:
+    def killed(self: Checkpoint, record: BatchRecord, before: BatchRecord | None) -> Any:
         if record.batch == 2:
             raise OSError("after the answers, before the record")
         return commit(self, record, before)

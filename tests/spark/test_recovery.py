@@ -22,7 +22,7 @@ from compare import assert_same_rows
 from soak import KILLS, SOAK
 from weft.spark import RunFailed, weave
 from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION, CheckpointMismatch
-from weft.spark.checkpoint.files import StoreError
+from weft.spark.checkpoint.files import CheckpointFileError
 from weft.spark.checkpoint.verify import check_checkpoint
 from weft.spark.sinks.base import OtherColumns
 from weft.sql import parse
@@ -103,14 +103,10 @@ def test_killed_at_random_moments_while_queries_read_the_source_again_they_hold_
         assert_same_rows(found, wanted.toArrow(), key=(0, 1) if name == "past" else (0,), text=text)
 
 
-def start(
-    spark: Any, folder: Path, sink: Any = None, queries: str = QUERIES, watermark: str = "20 seconds"
-) -> Any:
+def start(spark: Any, folder: Path, sink: Any = None, queries: str = QUERIES, watermark: str = "20 seconds") -> Any:
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "rows"))
     job = weave(stream, queries, watermark=watermark)
-    return job.start(
-        sink=sink or f"parquet:{folder / 'answers'}", checkpoint=folder / "state", available_now=True
-    )
+    return job.start(sink=sink or f"parquet:{folder / 'answers'}", checkpoint=folder / "state", available_now=True)
 
 
 def test_a_sink_that_fails_stops_the_run_and_a_restart_repeats_the_batch(spark: Any, tmp_path: Path) -> None:
@@ -226,7 +222,7 @@ def test_whatever_write_to_the_checkpoint_finds_its_disk_full_a_restart_with_mor
             run = start(spark, tmp_path)
             run.wait()
             run.drain()
-        except (RunFailed, StoreError) as error:
+        except (RunFailed, CheckpointFileError) as error:
             stopped.append(str(error))
         else:
             break
@@ -277,7 +273,7 @@ def test_a_plan_without_room_keeps_the_job_from_starting_and_with_more_it_starts
 ) -> None:
     write_rows(tmp_path / "rows", files=2, rows=30)
     make_disk(tmp_path / "state", 10)
-    with pytest.raises(StoreError, match=rf"state/plans/00000000.json could not be written: {MAKE_ROOM}"):
+    with pytest.raises(CheckpointFileError, match=rf"state/plans/00000000.json could not be written: {MAKE_ROOM}"):
         start(spark, tmp_path, queries=QUERIES + MANY)
     make_disk(tmp_path / "state", 2000)
     run = start(spark, tmp_path, queries=QUERIES + MANY)
@@ -325,7 +321,7 @@ def test_a_query_that_a_full_disk_keeps_from_joining_joins_when_there_is_room(
     run = start_and_go_on(spark, tmp_path)
     there = run.queries()
     make_disk(state, pages_taken(state))
-    with pytest.raises(StoreError, match=rf"state/asked/00000001.json could not be written: {MAKE_ROOM}"):
+    with pytest.raises(CheckpointFileError, match=rf"state/asked/00000001.json could not be written: {MAKE_ROOM}"):
         run.add(query, since="source")
     assert (run.queries(), run.metrics()["waiting"], run.checkpoint.store.names("asked")) == (there, [], [])
     make_disk(state, 2000)
@@ -467,5 +463,5 @@ def test_a_checkpoint_with_a_torn_file_is_refused(spark: Any, tmp_path: Path, to
     start(spark, tmp_path).wait()
     file = max((tmp_path / "state").glob(torn))
     file.write_bytes(file.read_bytes()[:10])
-    with pytest.raises((StoreError, CheckpointMismatch), match=f"{file.name} .*{said}.*bring it back"):
+    with pytest.raises((CheckpointFileError, CheckpointMismatch), match=f"{file.name} .*{said}.*bring it back"):
         start(spark, tmp_path)

@@ -10,7 +10,7 @@ import pytest
 from streams import BEGIN, Stream, expected, settle
 
 from compare import assert_same_rows
-from weft.spark.checkpoint.files import StoreError
+from weft.spark.checkpoint.files import CheckpointFileError
 from weft.spark.checkpoint.plan_log import write_plan
 from weft.spark.errors import RunFailed
 from weft.spark.queries.backfill import Replays
@@ -181,7 +181,7 @@ def test_a_drain_that_found_no_room_for_its_plan_is_tried_again_and_gives_all(
     def write(store: Any, record: Any) -> None:
         if record.arrived and not refused:
             refused.append(record.batch)
-            raise StoreError("the disk is full")
+            raise CheckpointFileError("the disk is full")
         write_plan(store, record)
 
     monkeypatch.setattr("weft.spark.queries.registry.write_plan", write)
@@ -189,7 +189,7 @@ def test_a_drain_that_found_no_room_for_its_plan_is_tried_again_and_gives_all(
     run = stream.start(FIRST)
     settle(run)
     run.add(f"CREATE VIEW whole AS {PAST['whole']}", since="source")
-    with pytest.raises(StoreError, match="the disk is full"):
+    with pytest.raises(CheckpointFileError, match="the disk is full"):
         run.drain()
     assert refused == [3]
     run.drain()

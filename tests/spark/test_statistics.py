@@ -16,8 +16,8 @@ from streams import BEGIN, settle
 from compare import assert_same_rows
 from weft.spark import weave
 from weft.spark.partial.hash_tables import LEAST_MEMORY
-from weft.spark.partial.sampling import Signatures
-from weft.spark.physical.filter_classes import Classing, better_classes
+from weft.spark.partial.sampling import SignatureCounts
+from weft.spark.physical.filter_classes import FilterClasses, better_classes
 from weft.sql import parse
 
 pytestmark = pytest.mark.spark
@@ -72,11 +72,11 @@ def columns(spark: Any, tmp_path: Path) -> Columns:
     return Columns(spark, tmp_path)
 
 
-def signatures(a: Any, b: Any) -> Signatures:
+def signatures(a: Any, b: Any) -> SignatureCounts:
     numbers = np.random.default_rng(1).integers(1, 2**63, len(CUTS)).astype(np.uint64)
     passes = [*(a == i for i in range(12)), *((b >= 5 * i) & (b <= 5 * i + 30) for i in range(6))]
     passed = {f: np.where(p, n, np.uint64(0)) for f, p, n in zip(CUTS, passes, numbers, strict=True)}
-    return Signatures((np.arange(len(a)) % 2).astype(np.uint64), passed)
+    return SignatureCounts((np.arange(len(a)) % 2).astype(np.uint64), passed)
 
 
 def test_filters_move_to_other_classes_only_where_that_is_cheaper_by_more_than_the_tolerance() -> None:
@@ -84,8 +84,8 @@ def test_filters_move_to_other_classes_only_where_that_is_cheaper_by_more_than_t
     a = random.integers(0, 20, 2000)
     alike, unlike = signatures(a, a * 53 % 100), signatures(a, random.integers(0, 100, 2000))
     filters = sorted(CUTS)
-    together = Classing.of(("k",), filters, 400.0, lambda f, keys: alike)
-    apart = Classing.of(("k",), filters, 400.0, lambda f, keys: unlike)
+    together = FilterClasses.of(("k",), filters, 400.0, lambda f, keys: alike)
+    apart = FilterClasses.of(("k",), filters, 400.0, lambda f, keys: unlike)
     assert [len(found.classes) for found in (together, apart)] == [1, 2]
     said = better_classes([together], lambda f, keys: unlike, TOLERANCE)
     assert said is not None

@@ -15,10 +15,10 @@ from streams import BEGIN, Stream, expected, settle
 from compare import assert_same_rows
 from weft.engine import FOREVER
 from weft.spark.adhoc import CannotAsk
-from weft.spark.checkpoint.batch_log import Checkpoint, Record
-from weft.spark.execution.micro_batch import Pipeline
-from weft.spark.execution.stream_execution import Driver
-from weft.spark.options import BadTimes, Times
+from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint
+from weft.spark.execution.micro_batch import MicroBatchRunner
+from weft.spark.execution.stream_execution import StreamExecution
+from weft.spark.options import BadOptions, TimeOptions
 from weft.spark.sinks.late_rows import BadLateSink, make_late_sink
 
 BY_KEY = "SELECT k, window.start AS start, count(*) AS n, sum(v) AS total FROM stream \
@@ -144,10 +144,10 @@ def test_a_stream_that_pauses_is_answered_and_then_goes_on(stream: Stream) -> No
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_drain_waits_for_the_batch_that_the_clock_has_begun(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_idle, newest = Pipeline.run_idle, Checkpoint.newest
+    run_idle, newest = MicroBatchRunner.run_idle, Checkpoint.newest
     begun, looked, numbers = threading.Event(), threading.Event(), []
 
-    def lasting(self: Pipeline, spark: Any, before: Record, watermark: int) -> Any:
+    def lasting(self: MicroBatchRunner, spark: Any, before: BatchRecord, watermark: int) -> Any:
         numbers.append(before.batch + 1)
         if watermark != FOREVER:
             begun.set()
@@ -160,7 +160,7 @@ def test_a_drain_waits_for_the_batch_that_the_clock_has_begun(stream: Stream, mo
             looked.set()
         return found
 
-    monkeypatch.setattr(Pipeline, "run_idle", lasting)
+    monkeypatch.setattr(MicroBatchRunner, "run_idle", lasting)
     monkeypatch.setattr(Checkpoint, "newest", look)
     stream.write(1, seconds=(0, 3))
     run = stream.start(f"CREATE VIEW short AS {SHORT}", watermark=1, idle_timeout="1 second")
@@ -178,12 +178,12 @@ def test_no_batch_begins_while_a_run_stops_and_none_runs_when_it_has(
 ) -> None:
     stopping, begun, told = threading.Event(), threading.Event(), threading.Event()
 
-    def begin(self: Driver, quiet: float) -> None:
+    def begin(self: StreamExecution, quiet: float) -> None:
         if stopping.is_set():
             begun.set()
             told.wait(30)
 
-    monkeypatch.setattr(Driver, "_answer_idle", begin)
+    monkeypatch.setattr(StreamExecution, "_answer_idle", begin)
     stream.write(1, seconds=(0, 3))
     run = stream.start(f"CREATE VIEW short AS {SHORT}", watermark=1, idle_timeout="100 milliseconds")
     settle(run)
@@ -226,8 +226,8 @@ def test_times_that_do_not_go_together_are_refused() -> None:
         ({"retain": "-1 hour"}, "retain cannot be shorter than nothing"),
         ({"idle_timeout": "0 seconds"}, "leave it out"),
     ):
-        with pytest.raises(BadTimes, match=said):
-            Times.of("10 seconds", **settings)
+        with pytest.raises(BadOptions, match=said):
+            TimeOptions.of("10 seconds", **settings)
     assert make_late_sink("drop", None) is None
     for late, sink, said in (
         ("drop", "parquet:late", "weave with late='side'"),

@@ -96,9 +96,7 @@ def make_queries(filters: int, windows: int, seed: int) -> list[FilterQuery]:
     while len(shapes) < windows:
         shapes[5 * draw.randint(1, 12), draw.randint(1, 8)] = None
     chosen = list(shapes)
-    return [
-        FilterQuery(f"q{i}", where, *chosen[i % windows]) for i, where in enumerate(make_filters(filters, seed))
-    ]
+    return [FilterQuery(f"q{i}", where, *chosen[i % windows]) for i, where in enumerate(make_filters(filters, seed))]
 
 
 def run(settings: FiltersSettings, say: Say) -> Report:

@@ -121,9 +121,7 @@ def _weft(table: DataFrame, queries: Sequence[BenchQuery], form: str, rows: int,
     return row | {"synopsis_bytes": metrics.synopsis_bytes} | memory.as_row()
 
 
-def _separate(
-    table: DataFrame, queries: Sequence[BenchQuery], form: str, settings: HolisticSettings, say: Say
-) -> Row:
+def _separate(table: DataFrame, queries: Sequence[BenchQuery], form: str, settings: HolisticSettings, say: Say) -> Row:
     """Each query by itself until the budget is used up, and one of each aggregate at least."""
     table.createOrReplaceTempView("events")
     busy, seconds, answers, measured = load(), 0.0, 0, 0

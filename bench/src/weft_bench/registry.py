@@ -27,7 +27,23 @@ from weft_bench.techniques import TECHNIQUES_BENCH
 BENCHMARKS: Mapping[str, Benchmark] = {
     b.name: b
     for b in (
-        SPARK, STATE, FIGURE, REPORT, AUTO, TECHNIQUES_BENCH, PLAN, COMMAND, ESTIMATE, PHANTOMS_BENCH, GROUPBYS,
-        FILTERS, LIVE, SOAK, SCHEDULE, HOLISTIC_BENCH, PAGE, SCALE,
+        SPARK,
+        STATE,
+        FIGURE,
+        REPORT,
+        AUTO,
+        TECHNIQUES_BENCH,
+        PLAN,
+        COMMAND,
+        ESTIMATE,
+        PHANTOMS_BENCH,
+        GROUPBYS,
+        FILTERS,
+        LIVE,
+        SOAK,
+        SCHEDULE,
+        HOLISTIC_BENCH,
+        PAGE,
+        SCALE,
     )
 }

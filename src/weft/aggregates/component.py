@@ -81,9 +81,7 @@ KINDS: dict[str, Kind] = {
     "sums": Kind(("collect_list({0})",), FOLD, ("flatten(collect_list({0}))",), 2),
     # Sketches are the same: samples of values with weights. `theta` also keeps below what its hashes are whole.
     "theta": Kind(("theta_sketch_agg({0}, {setting})",), FOLD, ("theta_union_agg({0}, {setting})",), 3),
-    "kll_bigint": Kind(
-        ("kll_sketch_agg_bigint({0}, {setting})",), FOLD, ("kll_merge_agg_bigint({0}, {setting})",), 2
-    ),
+    "kll_bigint": Kind(("kll_sketch_agg_bigint({0}, {setting})",), FOLD, ("kll_merge_agg_bigint({0}, {setting})",), 2),
     # A sketch of doubles leaves NaN out, and Spark's percentiles do not.
     "kll_double": Kind(
         ("kll_sketch_agg_double({0}, {setting})", "count_if(isnan({0}))"),

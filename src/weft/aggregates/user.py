@@ -1,19 +1,19 @@
 """Aggregates that users define: a small class with `lift`, `combine`, `lower` and perhaps `remove`, then a name in SQL.
 
-    class GeometricMean:
-        lift = ("sum(ln({0}))", "count({0})")
-        identity = (0.0, 0.0)
+class GeometricMean:
+    lift = ("sum(ln({0}))", "count({0})")
+    identity = (0.0, 0.0)
 
-        @staticmethod
-        def combine(older, newer):
-            return older[0] + newer[0], older[1] + newer[1]
+    @staticmethod
+    def combine(older, newer):
+        return older[0] + newer[0], older[1] + newer[1]
 
-        @staticmethod
-        def lower(logarithms, count):
-            return np.exp(logarithms / count)
+    @staticmethod
+    def lower(logarithms, count):
+        return np.exp(logarithms / count)
 
-    weft.register("geometric_mean", GeometricMean)
-    weft.parse("SELECT geometric_mean(price) FROM trades GROUP BY window(ts, '1 minute', '1 second')")
+weft.register("geometric_mean", GeometricMean)
+weft.parse("SELECT geometric_mean(price) FROM trades GROUP BY window(ts, '1 minute', '1 second')")
 """
 
 from __future__ import annotations

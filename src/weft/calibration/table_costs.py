@@ -38,9 +38,7 @@ class TablePrices:
         return Prices(1.0, self.native_eviction / self.native_probe)
 
 
-DEFAULT_PRICES = TablePrices(
-    row=6e-7, probe=6e-8, eviction=2e-6, native_probe=1.4e-7, native_eviction=1.1e-6
-)
+DEFAULT_PRICES = TablePrices(row=6e-7, probe=6e-8, eviction=2e-6, native_probe=1.4e-7, native_eviction=1.1e-6)
 
 
 def prices_file(weights: Path | None = None) -> Path:

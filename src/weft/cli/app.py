@@ -43,6 +43,7 @@ NO_BENCH = (
 class NotInstalled(WeftError):
     """A subcommand whose package is missing."""
 
+
 REFUSED = 2
 """The exit code of everything that weft refuses, the same as for a wrong option."""
 

@@ -81,9 +81,7 @@ def _listening(port: int) -> socket:
     return open_socket("127.0.0.1", port)
 
 
-def _demo(
-    screen: Screen, seconds: float, rate: int, seed: int, bound: socket | None, begun: float
-) -> dict[str, Any]:
+def _demo(screen: Screen, seconds: float, rate: int, seed: int, bound: socket | None, begun: float) -> dict[str, Any]:
     session = _begin(_open_session)  # a JVM takes seconds to start: the plan is made and shown meanwhile
     queries = Workload(parse(query_text()))
     plan = optimize(queries, rate=rate, strategy=STRATEGY)
@@ -97,9 +95,7 @@ def _demo(
 
     trades, board = Trades(seed, rate), Board()
     screen.say(f"weaving {len(queries)} queries into one job")
-    job = _aside(
-        lambda: weave(trades.bounded(spark, 0), queries, watermark=DELAY, strategy=STRATEGY, rate=rate)
-    )
+    job = _aside(lambda: weave(trades.bounded(spark, 0), queries, watermark=DELAY, strategy=STRATEGY, rate=rate))
     metrics, answered = _stream(screen, job, trades, board, seconds, bound)
     first = None if answered is None else answered - begun
     if first is not None:

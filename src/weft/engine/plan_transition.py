@@ -32,9 +32,7 @@ class Standing:
 
     @classmethod
     def of(cls, layout: Layout) -> Standing:
-        readers = {
-            q.name: Reader(q.since, (*q.older, tree.number)) for tree in layout.current for q in tree.queries
-        }
+        readers = {q.name: Reader(q.since, (*q.older, tree.number)) for tree in layout.current for q in tree.queries}
         return cls(tuple(replace(t, queries=()) for t in layout.current), layout.older, readers)
 
 
@@ -170,9 +168,7 @@ def _first_whole(query: QueryLayout, trees: Iterable[TreeLayout], complete: int,
     return window.begin(first)
 
 
-def _numbers(
-    before: Standing, after: Layout, readers: Mapping[str, Reader], following: int
-) -> dict[int, int]:
+def _numbers(before: Standing, after: Layout, readers: Mapping[str, Reader], following: int) -> dict[int, int]:
     """A tree whose partials hold the same as those of a former tree goes on with its pool; others get numbers from
     `following` on.
 

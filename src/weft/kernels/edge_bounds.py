@@ -50,9 +50,7 @@ def dependent_pairs(shifts: Ints, inner: Ints, outer: Ints, groups: Ints) -> tup
 
 
 @njit(cache=True, nogil=True)
-def weigh_pairs(
-    left: Ints, right: Ints, shifts: Ints, inner: Ints, outer: Ints
-) -> tuple[Ints, Ints, Floats, Floats]:
+def weigh_pairs(left: Ints, right: Ints, shifts: Ints, inner: Ints, outer: Ints) -> tuple[Ints, Ints, Floats, Floats]:
     """For each pair where it is active, as period and shift; how likely both have an edge, and if they did not depend.
 
     requires  periods within int64

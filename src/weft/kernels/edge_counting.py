@@ -232,9 +232,7 @@ def _factors(
             if inside:
                 active[among] = a
                 among += 1
-        out_hard[k] = _mean(
-            literals, depths, item_weights, item_hard, active[:among], prime, powers, moduli, out[k]
-        )
+        out_hard[k] = _mean(literals, depths, item_weights, item_hard, active[:among], prime, powers, moduli, out[k])
         for j in range(k):
             if not _within(found[k], found[j]):
                 continue

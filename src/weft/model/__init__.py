@@ -2,7 +2,7 @@
 
 from weft.model.acq import ACQ, Call, InvalidWorkload, Life, Output, Workload
 from weft.model.edges import EdgeClass, Edges
-from weft.model.errors import WeftError
+from weft.model.errors import CheckpointError, PlanError, RunError, SinkError, SourceError, SqlError, WeftError
 from weft.model.expression import Expression
 from weft.model.refresh import Refresh, at_intervals
 from weft.model.window import InvalidWindow, Window
@@ -10,6 +10,7 @@ from weft.model.window import InvalidWindow, Window
 __all__ = [
     "ACQ",
     "Call",
+    "CheckpointError",
     "EdgeClass",
     "Edges",
     "Expression",
@@ -17,7 +18,12 @@ __all__ = [
     "InvalidWorkload",
     "Life",
     "Output",
+    "PlanError",
     "Refresh",
+    "RunError",
+    "SinkError",
+    "SourceError",
+    "SqlError",
     "WeftError",
     "Window",
     "Workload",

@@ -1,7 +1,34 @@
-"""Errors that users see: each says where, what is wrong, and what would work."""
+"""What weft refuses: one base class, and one per stage of the work.
+
+`except weft.WeftError` catches all of them; a stage's class tells where to look.
+"""
 
 from __future__ import annotations
 
 
 class WeftError(Exception):
-    """The root of everything that weft refuses on purpose; the command line prints it without a traceback."""
+    """Anything that weft refuses, with a message for users: the place, the problem, the way out."""
+
+
+class SqlError(WeftError):
+    """A text that is no query, or a query that weft does not serve."""
+
+
+class PlanError(WeftError):
+    """A plan that cannot be made, or that its check rejects."""
+
+
+class CheckpointError(WeftError):
+    """A checkpoint that cannot be read, or cannot be written."""
+
+
+class SourceError(WeftError):
+    """A source that cannot be opened or read."""
+
+
+class SinkError(WeftError):
+    """A sink that cannot be opened, or that does not take the answers."""
+
+
+class RunError(WeftError):
+    """A job that cannot go on, or cannot do what it was asked."""

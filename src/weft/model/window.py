@@ -46,9 +46,7 @@ class Window:
 
     def edges(self, until: int) -> list[int]:
         """The edges in `(0, until]`: a picture for tests and people."""
-        return sorted(
-            {t for s in self.shifts for t in range(s if s else self.slide, until + 1, self.slide)}
-        )
+        return sorted({t for s in self.shifts for t in range(s if s else self.slide, until + 1, self.slide)})
 
     def first_over(self, time: int) -> int:
         """The number k of the earliest window that covers `time`."""

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from weft.calibration.weights import Weights
-from weft.model import ACQ, WeftError, Workload, at_intervals
+from weft.model import ACQ, PlanError, Workload, at_intervals
 from weft.optimizer.closest_merge import find_refused_merge
 from weft.optimizer.cost.omega import TECHNIQUES
 from weft.optimizer.cost.operations import Cost, Statistics
@@ -39,7 +39,7 @@ COSTS: Mapping[str, bool] = {"operations": False, "seconds": True}
 Rate = int | float | str | Fraction | Decimal
 
 
-class CannotOptimize(WeftError):
+class CannotOptimize(PlanError):
     """A request that names no workload, strategy, technique or rate that there is."""
 
 

@@ -21,7 +21,7 @@ from typing import Literal, cast, get_args
 from weft.aggregates import components
 from weft.aggregates.operators import ALGEBRAS, NEEDS, OWN, accepts, fallback
 from weft.calibration.weights import BadWeights, weights_file
-from weft.model import Call, WeftError, Window
+from weft.model import Call, PlanError, Window
 from weft.plan.logical import Plan, Served, Tree
 
 Latency = Literal["batch", "bounded"]
@@ -43,7 +43,7 @@ BOUNDED = ("slick_deque_inv", "daba")
 """No slide takes more than a constant number of operations; the first that accepts an operator serves it."""
 
 
-class BadLatency(WeftError):
+class BadLatency(PlanError):
     """A latency that nobody can promise."""
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.calibration.weights import Weights
-from weft.model import WeftError
+from weft.model import PlanError
 from weft.optimizer.cost.seconds import Estimate, Stream, estimate
 from weft.optimizer.placement.longest_first import to_lowest
 from weft.plan.logical import Plan
@@ -27,7 +27,7 @@ Longs = npt.NDArray[np.int64]
 MICROS = 1_000_000
 
 
-class BadCluster(WeftError):
+class BadCluster(PlanError):
     """Nodes, keys or odds that there cannot be."""
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 
-from weft.model import ACQ, WeftError, Workload
+from weft.model import ACQ, PlanError, Workload
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.strategies import STRATEGIES
 from weft.optimizer.strategies.base import Positioned, Sharing, build, groupings
@@ -29,7 +29,7 @@ from weft.plan.check import check_plan
 from weft.plan.logical import Plan
 
 
-class CannotChange(WeftError):
+class CannotChange(PlanError):
     """A query to delete that is not there, or the last one."""
 
 

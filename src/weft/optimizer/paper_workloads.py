@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import exp, log
 from random import Random
 
-from weft.model import ACQ, WeftError, Window, Workload
+from weft.model import ACQ, PlanError, Window, Workload
 from weft.sql import parse
 
 SECOND = 1_000_000
@@ -23,7 +23,7 @@ UNITS = (("seconds", SECOND), ("milliseconds", 1_000), ("microseconds", 1))
 TEMPLATE = "SELECT max(price) FROM stream GROUP BY window(ts, '{range}', '{slide}')"
 
 
-class InvalidShape(WeftError):
+class InvalidShape(PlanError):
     """Parameters that no workload can have."""
 
 

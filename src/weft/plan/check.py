@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterator
 from fractions import Fraction
 from itertools import chain
 
-from weft.model import EdgeClass, WeftError
+from weft.model import EdgeClass, PlanError
 from weft.plan.logical import Plan
 
 FEW = 4
 """Classes that are found sooner one after the other than in a set."""
 
 
-class PlanRejected(WeftError):
+class PlanRejected(PlanError):
     """A plan that would lose answers or count rows twice: a mistake of the optimizer, not of the user."""
 
 

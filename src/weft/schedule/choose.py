@@ -81,9 +81,7 @@ class Schedule:
 
     def measured(self, scans: Mapping[str, float], answers: Mapping[str, float], grant: float | None) -> Schedule:
         """With what this batch took, and what is granted to the next."""
-        return replace(
-            self, scans=_blended(self.scans, scans), answers=_blended(self.answers, answers), grant=grant
-        )
+        return replace(self, scans=_blended(self.scans, scans), answers=_blended(self.answers, answers), grant=grant)
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> Schedule:

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import gcd
 
-from weft.model import WeftError, Window
+from weft.model import PlanError, Window
 
 Question = tuple[tuple[str, ...], int, str]
 
 
-class InvalidPeriodic(WeftError):
+class InvalidPeriodic(PlanError):
     """A query that no scheduler can serve."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from weft.model import WeftError
+from weft.model import PlanError
 from weft.schedule.cost import Cost
 from weft.schedule.periodic import Periodic
 from weft.schedule.policies.policy import Policy
@@ -27,7 +27,7 @@ OVER = -1
 """The deadline of what does not run again: no place in the heap has it."""
 
 
-class UnknownQuery(WeftError):
+class UnknownQuery(PlanError):
     """A query that is not in the queue, or already is."""
 
 

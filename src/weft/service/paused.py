@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.model import ACQ
-from weft.spark.checkpoint.files import Store
+from weft.spark.checkpoint.files import CheckpointFiles
 
 FILE = "paused.json"
 
@@ -11,7 +11,7 @@ FILE = "paused.json"
 class Paused:
     """The SQL of each by its name, in a file of the checkpoint: a restart remembers them too."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: CheckpointFiles) -> None:
         self._store = store
         self._sql: dict[str, str] = store.read_json(FILE) if store.exists(FILE) else {}
 

@@ -94,9 +94,7 @@ class Service:
             "lag_seconds": lag(acq, self.run.watermark, metrics["refreshes_by_query"]),
         }
 
-    def add(
-        self, sql: str, since: Since = "now", begin: str | None = None, for_: str | None = None
-    ) -> list[str]:
+    def add(self, sql: str, since: Since = "now", begin: str | None = None, for_: str | None = None) -> list[str]:
         self._require_running()
         with self._changing:
             wanted = self._parsed(sql)

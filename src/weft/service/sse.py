@@ -1,9 +1,9 @@
 """Answers as they come, as server-sent events.
 
-    event: answers   id: BATCH-NUMBER   data: {"query", "batch", "count", "rows"}
-    event: gap       what was asked for after is kept no longer; the next events go on with what is
-    event: cut       the reader was too slow; the connection ends, and it may come back with its Last-Event-ID
-    event: end       no more will come: the query left, the stream failed, or the service stops
+event: answers   id: BATCH-NUMBER   data: {"query", "batch", "count", "rows"}
+event: gap       what was asked for after is kept no longer; the next events go on with what is
+event: cut       the reader was too slow; the connection ends, and it may come back with its Last-Event-ID
+event: end       no more will come: the query left, the stream failed, or the service stops
 """
 
 from __future__ import annotations

@@ -8,17 +8,17 @@ import pyarrow as pa
 
 from weft.engine import FOREVER, Layout, State
 from weft.engine.final.adhoc import answer_once, find_source, why_not
-from weft.model import ACQ, WeftError, Workload
-from weft.spark.checkpoint.batch_log import Checkpoint, Record
-from weft.spark.options import Times
-from weft.spark.physical.binder import Binding
-from weft.spark.physical.planner import Weaver
+from weft.model import ACQ, RunError, Workload
+from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint
+from weft.spark.options import TimeOptions
+from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.planner import Planner
 
 CHANGED_MEANWHILE = 5
 """How often the state may be merged by a batch while it is read before a question is given up."""
 
 
-class CannotAsk(WeftError):
+class CannotAsk(RunError):
     """A one-time query that the kept slices cannot answer."""
 
 
@@ -26,14 +26,14 @@ class StateMoved(Exception):
     """A batch replaced a segment while it was read."""
 
 
-def ask(weaver: Weaver, acq: ACQ, binding: Binding, checkpoint: Checkpoint, record: Record) -> pa.Table:
+def ask(weaver: Planner, acq: ACQ, binding: PhysicalPlan, checkpoint: Checkpoint, record: BatchRecord) -> pa.Table:
     """Every window of the query that the slices of the record hold whole and that its watermark has passed."""
     if acq.life is not None:
         raise CannotAsk("a query that is asked once has no life; leave FOR and UNTIL out, or add it")
     if record.watermark is None or record.watermark == FOREVER:
         raise CannotAsk("no slice is kept: " + ("the stream was drained" if record.drained else "no row has come yet"))
     acq = replace(acq, refresh="exact")  # asked once, there is nothing to refresh
-    plan, asked = replace(weaver, times=Times()).weave(Workload([acq]))
+    plan, asked = replace(weaver, times=TimeOptions()).weave(Workload([acq]))
     (query,), keys = asked.layout.queries, plan.feeds[0].keys
     layout = _as_written(binding.layout)
     groupings = dict(enumerate(binding.groupings))
@@ -51,7 +51,7 @@ def _as_written(layout: Layout) -> Layout:
     return replace(layout.with_trees(lambda tree: replace(tree, begins=None)), older=older)
 
 
-def _read(checkpoint: Checkpoint, record: Record, layout: Layout) -> State:
+def _read(checkpoint: Checkpoint, record: BatchRecord, layout: Layout) -> State:
     """The state of all buckets as one."""
     stored: list[dict[int, pa.Table]] = []
     wanted = {tree.number for tree in layout.trees}

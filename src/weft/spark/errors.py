@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from weft.model import WeftError
+from weft.model import RunError, WeftError
 
 FULL = "No space left on device"
 """How Linux, and with it Java, Hadoop and Python, say that a disk is full."""
@@ -13,7 +13,7 @@ FULL = "No space left on device"
 SPARKS = "Spark could not write notes to the checkpoint, rows that are set aside, or temporary files (spark.local.dir)"
 
 
-class RunFailed(WeftError):
+class RunFailed(RunError):
     """The stream stopped on an error; a restart repeats the batch that failed."""
 
 

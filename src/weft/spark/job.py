@@ -15,22 +15,22 @@ from pyspark.sql import DataFrame
 from weft.optimizer.choose_techniques import Latency, known_latency
 from weft.plan import Plan, explain, to_fragment, to_html, to_json
 from weft.plan.value_memory import warn_of_synopses
-from weft.spark.checkpoint.bucket_map import Places
+from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.execution.failing_queries import QueriesFailed, blame
-from weft.spark.execution.micro_batch import BatchMetrics, Pipeline
-from weft.spark.options import Late, Times
+from weft.spark.execution.micro_batch import BatchMetrics, MicroBatchRunner
+from weft.spark.options import Late, TimeOptions
 from weft.spark.partial.hash_tables import TABLE_MEMORY, known_memory
-from weft.spark.physical.binder import Binding
+from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.physical.explain import sharing
-from weft.spark.physical.planner import DEFAULT_TOLERANCE, Weaver
+from weft.spark.physical.planner import DEFAULT_TOLERANCE, Planner
 from weft.spark.physical.rollup import Phantoms, known_grouping, known_phantoming
 from weft.spark.queries.membership import lived, lives_of
 from weft.spark.run import NotServed, Run
 from weft.spark.session import require_classic, use_this_python
 from weft.spark.sinks.base import ParquetSink, Sink, folder_of, make_sink
 from weft.spark.sinks.late_rows import make_late_sink
-from weft.spark.sinks.listener import Tap
-from weft.spark.sinks.side_output import AsideRows
+from weft.spark.sinks.listener import AnswerListener
+from weft.spark.sinks.side_output import SideOutput
 from weft.spark.sources.corrupt_records import make_bad_sink
 from weft.sql.inputs import Queries, read_queries
 
@@ -84,10 +84,10 @@ def weave(
         raise NotServed(f"a job has a bucket at least, got buckets={buckets}; leave it out for one a core")
     require_classic(stream)
     use_this_python(stream.sparkSession)
-    times = Times.of(watermark, late, lateness, retain, max_skew, idle_timeout)
+    times = TimeOptions.of(watermark, late, lateness, retain, max_skew, idle_timeout)
     if times.late != "drop" and not stream.isStreaming:
         raise NotServed(f"late={late!r} is for streams: in a bounded table no row comes late")
-    weaver = Weaver(
+    weaver = Planner(
         stream, event_time, strategy, technique, rate, known_latency(latency), cost, tolerance, times,
         phantoms=Phantoms(known_phantoming(phantoms), known_grouping(groupings), known_memory(table_memory)),
         synopsis_limit=synopsis_limit, buckets=buckets or cores(stream),
@@ -100,9 +100,9 @@ def weave(
 class Job:
     """Queries woven over a stream; `start` runs them, `answers` does so on a bounded table."""
 
-    weaver: Weaver
+    weaver: Planner
     plan: Plan
-    binding: Binding
+    binding: PhysicalPlan
     buckets: int | None = None
     """None: as many as the state has, or the cluster has cores."""
 
@@ -139,8 +139,7 @@ class Job:
         self.run_bounded(ParquetSink(folder))
         spark = self.stream.sparkSession
         return {
-            name: spark.read.parquet(f"{folder}/{folder_of(name)}")
-            for name in (q.name for q in self.plan.workload)
+            name: spark.read.parquet(f"{folder}/{folder_of(name)}") for name in (q.name for q in self.plan.workload)
         }
 
     def run_bounded(self, sink: str | Sink | Callable[[int, Any], object]) -> BatchMetrics:
@@ -152,8 +151,8 @@ class Job:
         limit = self.weaver.synopsis_limit
         # Nobody joins a table, so lives of some length do not begin; those that end at a time do end.
         binding = self.binding.with_layout(lived(self.binding.layout, lives_of(self.plan.workload)))
-        places = Places(self.buckets or self.cores)
-        pipeline = Pipeline(binding, places, self.weaver.times, target, synopsis_limit=limit)
+        places = BucketMap(self.buckets or self.cores)
+        pipeline = MicroBatchRunner(binding, places, self.weaver.times, target, synopsis_limit=limit)
         try:
             return pipeline.run_bounded(self.stream)[1]
         except Exception as error:
@@ -169,9 +168,9 @@ class Job:
         checkpoint: str | Path | None = None,
         trigger: str | None = None,
         available_now: bool = False,
-        late_sink: str | AsideRows | None = None,
-        tap: Tap | None = None,
-        bad_sink: str | AsideRows | None = None,
+        late_sink: str | SideOutput | None = None,
+        tap: AnswerListener | None = None,
+        bad_sink: str | SideOutput | None = None,
     ) -> Run:
         """Run until stopped. `trigger` is how often a batch begins ('1 second'; as soon as it can without one);
         `available_now` reads what is there and ends. Without a checkpoint folder the run cannot be resumed.
@@ -191,7 +190,7 @@ def cores(stream: DataFrame) -> int:
     return max(1, int(stream.sparkSession.sparkContext.defaultParallelism))
 
 
-def _split(binding: Binding) -> list[str]:
+def _split(binding: PhysicalPlan) -> list[str]:
     """Where filters are in classes: how many there are of each, by the keys of their grouping."""
     lines = []
     for number, keys in enumerate(binding.groupings):

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from weft.model import WeftError
+from weft.model import SourceError
 
 KIND = "kafka"
 
 
-class BadAddress(WeftError):
+class BadAddress(SourceError):
     """A topic that is not written as one."""
 
 

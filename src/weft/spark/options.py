@@ -15,12 +15,12 @@ from weft.sql import duration
 Late = Literal["drop", "update", "side"]
 
 
-class BadTimes(WeftError):
+class BadOptions(WeftError):
     """Lengths of time that do not go together."""
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class TimeOptions:
     """In microseconds."""
 
     delay: int = 0
@@ -46,14 +46,14 @@ class Times:
         retain: str | None = None,
         max_skew: str | None = None,
         idle_timeout: str | None = None,
-    ) -> Times:
+    ) -> TimeOptions:
         """From intervals as Spark writes them, such as '10 seconds'."""
         if late not in get_args(Late):
-            raise BadTimes(f"late must be drop, update or side, not {late!r}")
+            raise BadOptions(f"late must be drop, update or side, not {late!r}")
         if late == "update" and lateness is None:
-            raise BadTimes("late='update' needs the time in which answers are sent again: lateness='10 minutes'")
+            raise BadOptions("late='update' needs the time in which answers are sent again: lateness='10 minutes'")
         if late != "update" and lateness is not None:
-            raise BadTimes(f"lateness is for late='update'; with late={late!r} an answer is never sent again")
+            raise BadOptions(f"lateness is for late='update'; with late={late!r} an answer is never sent again")
         spans = {
             "delay": watermark,
             "lateness": lateness,
@@ -63,7 +63,7 @@ class Times:
         }
         found = {name: _length(name, text) for name, text in spans.items() if text is not None}
         if found.get("idle_timeout") == 0:
-            raise BadTimes("idle_timeout must be longer than nothing; leave it out to wait for rows")
+            raise BadOptions("idle_timeout must be longer than nothing; leave it out to wait for rows")
         return cls(late=late, **found)  # type: ignore[arg-type]
 
     def keep(self, layout: Layout) -> Layout:
@@ -87,7 +87,7 @@ def _length(name: str, text: str) -> int:
     try:
         found = duration(text)
     except ValueError as error:
-        raise BadTimes(f"{name}: {error}; write it as '10 seconds' or '1 hour'") from None
+        raise BadOptions(f"{name}: {error}; write it as '10 seconds' or '1 hour'") from None
     if found < 0:
-        raise BadTimes(f"{name} cannot be shorter than nothing, got {text!r}")
+        raise BadOptions(f"{name} cannot be shorter than nothing, got {text!r}")
     return found

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
-from weft.model import ACQ, Life, WeftError
+from weft.model import ACQ, Life, RunError
 from weft.plan import Plan
 from weft.spark.adhoc import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
 from weft.spark.checkpoint.batch_log import Checkpoint
-from weft.spark.checkpoint.files import Store
+from weft.spark.checkpoint.files import CheckpointFiles
 from weft.spark.execution.micro_batch import BatchMetrics
 from weft.spark.execution.progress import iso, show_metrics, show_passes, show_trees
 from weft.spark.execution.recovery import start
-from weft.spark.execution.stream_execution import Driver
+from weft.spark.execution.stream_execution import StreamExecution
 from weft.spark.queries.validate import CannotChange, Since
 from weft.spark.sinks.base import MemorySink, Sink
-from weft.spark.sinks.listener import Tap
-from weft.spark.sinks.side_output import AsideRows
+from weft.spark.sinks.listener import AnswerListener
+from weft.spark.sinks.side_output import SideOutput
 from weft.sql import duration, parse
 from weft.sql.inputs import Queries, read_queries
 from weft.sql.ttl import lifetime
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from weft.spark.job import Job
 
 
-class NotServed(WeftError):
+class NotServed(RunError):
     """Something that this job cannot do."""
 
 
@@ -49,20 +49,20 @@ class Run:
         folder: str | None,
         trigger: str | None,
         available_now: bool,
-        late_sink: AsideRows | None = None,
-        tap: Tap | None = None,
-        bad_sink: AsideRows | None = None,
+        late_sink: SideOutput | None = None,
+        tap: AnswerListener | None = None,
+        bad_sink: SideOutput | None = None,
     ) -> None:
         self.job = job
         self.sink = sink
         self.started = time.time()
         interval = None if trigger is None or available_now else duration(trigger) / 1e6
         self._temporary = None if folder else tempfile.mkdtemp(prefix="weft-state-")
-        self.checkpoint = Checkpoint(Store(folder or str(self._temporary)))
+        self.checkpoint = Checkpoint(CheckpointFiles(folder or str(self._temporary)))
         with ExitStack() as undo:  # where starting fails
             undo.callback(self._forget)
             begun = start(job, self.checkpoint, sink, late_sink, tap, bad_sink, interval, undo)
-            self._driver = Driver(job, begun, trigger, available_now)
+            self._driver = StreamExecution(job, begun, trigger, available_now)
             undo.pop_all()
         self._live = begun.live
         self.query: StreamingQuery = self._driver.query
@@ -218,9 +218,7 @@ class Run:
         seconds of each phase from the start of this run.
         """
         live = self._live
-        return show_metrics(
-            self._driver.done, time.time(), live.plan, live.version, live.waiting(), live.failed()
-        )
+        return show_metrics(self._driver.done, time.time(), live.plan, live.version, live.waiting(), live.failed())
 
 
 def _time(text: str | None, since: Since) -> int | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from weft.model import ACQ, WeftError, Workload
+from weft.model import ACQ, SqlError, Workload
 from weft.sql.parse import parse
 
 Queries = str | Path | Iterable[str | ACQ]
 
 
-class NoSuchFile(WeftError):
+class NoSuchFile(SqlError):
     """A `.sql` file that is not there."""
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from weft.model import ACQ, WeftError
+from weft.model import ACQ, SqlError
 
 
-class Refused(WeftError):
+class Refused(SqlError):
     """A query that cannot be served. `line` and `column` count from 1 in the whole text that was given."""
 
     def __init__(self, line: int, column: int, reason: str, way_out: str, snippet: str) -> None:

@@ -69,9 +69,10 @@ def test_taking_turns_weaves_with_each_tree_once_and_then_stays_alone() -> None:
 @pytest.mark.parametrize("optimizer", ["w_i", "wg_i"])
 def test_inserting_begins_with_a_tree_drawn_for_each_node(optimizer: str) -> None:
     queries, nodes = workload(20), [Node()] * 20
-    assert place(queries, nodes, 10, optimizer, together="nothing", seed=1).costs != place(
-        queries, nodes, 10, optimizer, together="nothing", seed=2
-    ).costs
+    assert (
+        place(queries, nodes, 10, optimizer, together="nothing", seed=1).costs
+        != place(queries, nodes, 10, optimizer, together="nothing", seed=2).costs
+    )
     few = {place(queries, nodes[:3], 10, optimizer, together="nothing", seed=seed).costs for seed in range(5)}
     assert len(few) > 1
     again = [place(queries, nodes[:3], 10, optimizer, seed=7) for _ in range(2)]

@@ -39,9 +39,7 @@ class Events:
         return reader.parquet(str(self.folder))
 
 
-def make_events(
-    spark: SparkSession, folder: Path, *, rows: int, keys: int, rate: int, files: int, seed: int
-) -> Events:
+def make_events(spark: SparkSession, folder: Path, *, rows: int, keys: int, rate: int, files: int, seed: int) -> Events:
     """The same seed gives the same rows, and a shorter stream is the beginning of a longer one."""
     (
         spark.range(0, rows, 1, files)

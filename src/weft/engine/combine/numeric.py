@@ -29,7 +29,7 @@ from weft.kernels import (
     technique,
 )
 from weft.kernels.techniques.user import user_blocks
-from weft.model import WeftError
+from weft.model import RunError
 
 Longs = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -41,7 +41,7 @@ Serving = Mapping[str, str]
 NOTHING_CHOSEN: Serving = {}
 
 
-class SumOverflow(WeftError):
+class SumOverflow(RunError):
     """A sum that its type cannot hold."""
 
 

@@ -121,9 +121,7 @@ class Due:
 class View:
     """The partials that pass one filter, with what was prepared of them."""
 
-    def __init__(
-        self, partials: Partials, components: Sequence[Component], serving: Serving, group_count: int
-    ) -> None:
+    def __init__(self, partials: Partials, components: Sequence[Component], serving: Serving, group_count: int) -> None:
         self._partials = partials
         self._place = {component: i for i, component in enumerate(components)}
         self._serving = serving

@@ -20,12 +20,12 @@ from weft.engine.partial.key_codes import code_for
 from weft.kernels import group_offsets, plain
 from weft.kernels.group_ids import number_rows
 from weft.kernels.order import counting_order
-from weft.model import WeftError
+from weft.model import RunError, WeftError
 
 Longs = NDArray[np.int64]
 
 
-class NotGathered(WeftError):
+class NotGathered(RunError):
     """A component that some rows have none of: their sum leaves its type."""
 
     def __init__(self, component: Component, reason: str) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from weft.model.errors import WeftError
+from weft.model.errors import RunError
 
 
-class CannotEvaluate(WeftError):
+class CannotEvaluate(RunError):
     """An operation or a type that is not evaluated after aggregation; found when the query is registered."""
 
 
-class EvaluationError(WeftError):
+class EvaluationError(RunError):
     """A row for which the expression has no value, and for which Spark would raise too."""
 
 

@@ -112,9 +112,7 @@ class Partials:
             differ |= key[1:] != key[:-1]
         return order, np.flatnonzero(np.concatenate([np.ones(min(1, len(slices)), bool), differ]))
 
-    def combined(
-        self, slices: Longs, order: Longs | None, starts: Longs, components: Sequence[Component]
-    ) -> Partials:
+    def combined(self, slices: Longs, order: Longs | None, starts: Longs, components: Sequence[Component]) -> Partials:
         """One partial for each of the `runs`."""
         partials = replace(self, slices=slices)
         if order is not None:

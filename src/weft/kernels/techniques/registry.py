@@ -21,10 +21,10 @@ from weft.kernels.techniques.slick_deque_inv import slick_deque_inv
 from weft.kernels.techniques.slick_deque_non_inv import slick_deque_non_inv
 from weft.kernels.techniques.technique import Technique, compiled
 from weft.kernels.techniques.two_stacks import two_stacks
-from weft.model import WeftError
+from weft.model import PlanError
 
 
-class ImpossiblePair(WeftError):
+class ImpossiblePair(PlanError):
     """A technique that asks more of an operator than it can do."""
 
 

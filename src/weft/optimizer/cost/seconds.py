@@ -6,14 +6,14 @@ from dataclasses import asdict, dataclass
 from math import inf
 
 from weft.calibration.weights import Weights
-from weft.model import WeftError
+from weft.model import PlanError
 from weft.plan.logical import Plan
 from weft.plan.value_memory import Synopsis, synopses
 
 MICROS = 1_000_000
 
 
-class BadStream(WeftError):
+class BadStream(PlanError):
     """Statistics that no stream has."""
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from weft.model import EdgeClass, Edges, WeftError
+from weft.model import EdgeClass, Edges, PlanError
 
 LONGEST_PERIOD = 1 << 24
 """Two megabytes of marks. Composite slides grow like the product of the slides: ten odd ones are beyond any memory."""
 
 
-class CompositeSlideTooLong(WeftError):
+class CompositeSlideTooLong(PlanError):
     """More marks than a bit set should hold."""
 
 

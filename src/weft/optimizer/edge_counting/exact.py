@@ -28,7 +28,7 @@ from itertools import count
 from math import gcd, lcm, prod
 from typing import TYPE_CHECKING
 
-from weft.model import EdgeClass, Edges, WeftError
+from weft.model import EdgeClass, Edges, PlanError
 from weft.optimizer.edge_counting import f1
 from weft.optimizer.edge_counting.bit_set import marked
 from weft.optimizer.edge_counting.primes import factorise, primes_below
@@ -53,7 +53,7 @@ LONGEST_SLIDE = 1 << 63
 """Residues modulo a power of a prime are 64-bit integers; composite slides may be of any length."""
 
 
-class SlideTooLong(WeftError):
+class SlideTooLong(PlanError):
     """A single slide that no 64-bit clock can tell."""
 
 

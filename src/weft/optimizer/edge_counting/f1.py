@@ -14,7 +14,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import gcd, lcm
 
-from weft.model import EdgeClass, Edges, WeftError
+from weft.model import EdgeClass, Edges, PlanError
 
 MOST_GROUPS = 1 << 21
 """A group takes about a microsecond."""
@@ -25,7 +25,7 @@ TABLE_SIZE = 1024
 Gcd = Callable[[int, int], int]
 
 
-class TooManyGroups(WeftError):
+class TooManyGroups(PlanError):
     """More terms than anybody waits for."""
 
 

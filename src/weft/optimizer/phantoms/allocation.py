@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.model import WeftError
+from weft.model import PlanError, WeftError
 from weft.optimizer.phantoms.collisions import MU, Floats
 from weft.optimizer.phantoms.configuration import Configuration
 from weft.optimizer.phantoms.configuration_arrays import Forests
@@ -22,7 +22,7 @@ Allocation = Callable[[Forests, float, Prices], Floats]
 """Gives each table of each forest its space, and the stream all of it."""
 
 
-class NoMemory(WeftError):
+class NoMemory(PlanError):
     """Nothing to divide."""
 
 

@@ -19,7 +19,7 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from weft.model import WeftError
+from weft.model import PlanError
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ ALPHA, MU = 0.0267, 0.354
 """The line that the paper fitted to rates below 0.4 (equation 16)."""
 
 
-class InvalidFlows(WeftError):
+class InvalidFlows(PlanError):
     """Flow lengths that no stream can have."""
 
 

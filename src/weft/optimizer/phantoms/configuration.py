@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from weft.model import WeftError
+from weft.model import PlanError
 from weft.optimizer.phantoms.relation import Relation, order, read_at, refuse, show
 
 
-class InvalidConfiguration(WeftError):
+class InvalidConfiguration(PlanError):
     """Relations that cannot feed one another as they should."""
 
 

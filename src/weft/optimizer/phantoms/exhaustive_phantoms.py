@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
-from weft.model import WeftError
+from weft.model import PlanError
 from weft.optimizer.phantoms.allocation import Allocated, Allocation, given
 from weft.optimizer.phantoms.base import Choice, Step
 from weft.optimizer.phantoms.configuration import Configuration, Table
@@ -26,7 +26,7 @@ EXHAUSTIVE_LIMIT = 6
 """Group-bys: 6 have 5,504 configurations and take a minute, 7 have 78,416."""
 
 
-class TooManyGroupings(WeftError):
+class TooManyGroupings(PlanError):
     """More group-bys than all configurations can be tried for."""
 
 

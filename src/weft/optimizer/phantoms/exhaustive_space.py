@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.model import WeftError
+from weft.model import PlanError
 from weft.optimizer.phantoms.collisions import Floats, collision_rate
 from weft.optimizer.phantoms.configuration_arrays import Forests, Ints
 from weft.optimizer.phantoms.statistics import Prices
@@ -26,7 +26,7 @@ INFLOW_LIMIT = 20_000
 """Inflows that are told apart where emptying costs: three levels have 100 ** 2. More of them take coarser shares."""
 
 
-class TooManyTables(WeftError):
+class TooManyTables(PlanError):
     """More tables than shares."""
 
 

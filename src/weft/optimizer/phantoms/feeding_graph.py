@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from weft.model import WeftError
+from weft.model import PlanError
 from weft.optimizer.phantoms.relation import Relation, order, show
 
 CANDIDATE_LIMIT = 1000
 """Phantoms looked at: 8 attributes have 255 unions, 30 different group-bys may have a thousand million."""
 
 
-class NoQueries(WeftError):
+class NoQueries(PlanError):
     """There is nothing to feed."""
 
 

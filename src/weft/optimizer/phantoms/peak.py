@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weft.model import WeftError
+from weft.model import PlanError
 from weft.optimizer.phantoms.allocation import Allocated, price
 from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
 
@@ -16,7 +16,7 @@ STEPS, HALVINGS = 100, 30
 """Changes are tried in hundredths, and the first hundredth that is enough is halved to a thousand-millionth."""
 
 
-class PeakTooLow(WeftError):
+class PeakTooLow(PlanError):
     """No table can be small enough for this limit."""
 
 

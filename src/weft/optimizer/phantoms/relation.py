@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from weft.model import WeftError
+from weft.model import PlanError
 
 Relation = frozenset[str]
 """The empty one has a single group: everything."""
@@ -20,7 +20,7 @@ _PLAIN = re.compile(r"[\w.]+")
 _QUOTED = re.compile(r"`((?:[^`]|``)*)`")
 
 
-class InvalidNotation(WeftError):
+class InvalidNotation(PlanError):
     """A text that is no relation or no configuration."""
 
 

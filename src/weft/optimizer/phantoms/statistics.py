@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from weft.model import WeftError
+from weft.model import PlanError, WeftError
 from weft.optimizer.phantoms.collisions import Flows
 from weft.optimizer.phantoms.relation import Relation, order, show
 
 
-class UnknownGroups(WeftError):
+class UnknownGroups(PlanError):
     """A relation whose groups nobody counted and nothing tells."""
 
 

@@ -1,9 +1,9 @@
 """Which node runs which queries, and what they share there: the thirteen optimizers of the dissertation's table 7.
 
-    place(workload, [Node()] * 4, rate=100).maximum         # weft's own choice
-    place(workload, [Node()] * 4, rate=100, optimizer="wg_i")
-    fronts(workload, [Node()] * 4, rate=100)                 # what there is to choose from
-    place_groupings(workload, [Node()] * 4, rate=100)        # for queries that group by different keys too
+place(workload, [Node()] * 4, rate=100).maximum         # weft's own choice
+place(workload, [Node()] * 4, rate=100, optimizer="wg_i")
+fronts(workload, [Node()] * 4, rate=100)                 # what there is to choose from
+place_groupings(workload, [Node()] * 4, rate=100)        # for queries that group by different keys too
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from random import Random
 
-from weft.model import ACQ, WeftError, Workload
+from weft.model import ACQ, PlanError, Workload
 from weft.optimizer.cost.operations import Cost
 from weft.optimizer.merge.part import Part, equal_edges
 from weft.optimizer.placement.inserted import weave_inserted, weave_or_group_inserted
@@ -46,7 +46,7 @@ TOGETHER = ("edges", "slides", "nothing")
 SEED = 1
 
 
-class CannotPlace(WeftError):
+class CannotPlace(PlanError):
     """A workload or an optimizer that cannot be placed."""
 
 
@@ -106,16 +106,12 @@ def place_groupings(
     return Placement(optimizer, tuple(trees), tuple(costs), tuple(nodes))
 
 
-def _begin(
-    workload: Workload, rate: Fraction | int, cost: Cost | None, together: str
-) -> tuple[list[Part], Prices]:
+def _begin(workload: Workload, rate: Fraction | int, cost: Cost | None, together: str) -> tuple[list[Part], Prices]:
     if together not in TOGETHER:
         raise CannotPlace(f"queries can be put together by {', '.join(TOGETHER)}, not by {together!r}")
     found = groupings(workload)
     if len(found) != 1:
-        raise CannotPlace(
-            f"the queries have {len(found)} groupings, which cannot share trees; use place_groupings"
-        )
+        raise CannotPlace(f"the queries have {len(found)} groupings, which cannot share trees; use place_groupings")
     prices = Prices(Fraction(rate), cost or Cost())
     return trees_of(found[0], prices.cost, together), prices
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
-from weft.model import WeftError
+from weft.model import PlanError
 from weft.optimizer.cost.operations import Cost
 from weft.optimizer.edge_counting import edge_rate_between
 from weft.optimizer.merge.part import Part, union
 from weft.plan.logical import Tree
 
 
-class NoNodes(WeftError):
+class NoNodes(PlanError):
     """There is nothing to place trees on."""
 
 

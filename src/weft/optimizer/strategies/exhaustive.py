@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from weft.model import WeftError, Workload
+from weft.model import PlanError, Workload
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.strategies.base import Sharing, build, groupings
 from weft.optimizer.strategies.tree_prices import Pricing, inseparable, whole_numbers
@@ -16,7 +16,7 @@ EXHAUSTIVE_LIMIT = 15
 edges can be marked and 3 s where not, 15 take 3 s and 20 s."""
 
 
-class TooManyQueries(WeftError):
+class TooManyQueries(PlanError):
     """More queries than a strategy can look at in any time that people wait for."""
 
 

@@ -1,14 +1,14 @@
 """The checkpoint: which batches are done, and where each bucket's state lies.
 
-    job.json              watermark and lateness: a restart must agree
-    identity.json         a name of the job, for sinks that note which batch of which job they have
-    plans/00000005.json   the plan from batch 5 on (see `plans`)
-    asked/00000003.json   a change that is in no plan yet (see `asked`)
-    batches/00000007.json the record of a batch, written last: it alone makes the batch count; it names every segment of
-                          the state, or those that came and went since the record before
-    places/first.json     which bucket each share of the groups is in (see `places`); others after state was moved
-    segments/...          what each bucket added to its state, a file a batch, merged in passing
-    spark/                Spark's own offsets and commits (see `notes`)
+job.json              watermark and lateness: a restart must agree
+identity.json         a name of the job, for sinks that note which batch of which job they have
+plans/00000005.json   the plan from batch 5 on (see `plans`)
+asked/00000003.json   a change that is in no plan yet (see `asked`)
+batches/00000007.json the record of a batch, written last: it alone makes the batch count; it names every segment of
+                      the state, or those that came and went since the record before
+places/first.json     which bucket each share of the groups is in (see `places`); others after state was moved
+segments/...          what each bucket added to its state, a file a batch, merged in passing
+spark/                Spark's own offsets and commits (see `notes`)
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.engine import Layout, State
-from weft.model import WeftError
+from weft.model import CheckpointError
 from weft.schedule import Schedule
-from weft.spark.checkpoint.bucket_map import Places
-from weft.spark.checkpoint.files import Store
+from weft.spark.checkpoint.bucket_map import BucketMap
+from weft.spark.checkpoint.files import CheckpointFiles
 
 CHECKPOINT_VERSION = 3
 """Of what is written here: a restart reads its own alone."""
@@ -40,7 +40,7 @@ LARGE = 1 << 20
 """Bytes from which segments are no longer merged: how often a partial is rewritten depends on the batch alone."""
 
 
-class CheckpointMismatch(WeftError):
+class CheckpointMismatch(CheckpointError):
     """A checkpoint of another job."""
 
 
@@ -57,7 +57,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class BatchRecord:
     """A finished batch. Counters run from the start of the job."""
 
     batch: int
@@ -112,7 +112,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    store: Store
+    store: CheckpointFiles
 
     def agree(self, job: Mapping[str, Any]) -> None:
         """Write down what is woven, or compare it with what was."""
@@ -139,11 +139,11 @@ class Checkpoint:
             self.store.write_json("identity.json", {"job": uuid.uuid4().hex})
         return str(self.store.read_json("identity.json")["job"])
 
-    def places(self, record: Record | None) -> tuple[Places | None, str]:
+    def places(self, record: BatchRecord | None) -> tuple[BucketMap | None, str]:
         """Which bucket the groups of the state are in, and the file that says so; None: there is no state yet."""
         name = FIRST_PLACES if record is None else record.places
         if record is not None and not name:
-            return Places(len(record.segments)), ""
+            return BucketMap(len(record.segments)), ""
         if not self.store.exists(name):
             if record is None:
                 return None, ""
@@ -152,13 +152,13 @@ class Checkpoint:
                 "copy, or start with an empty checkpoint folder"
             )
         found = self.store.read_json(name)
-        return Places(int(found["buckets"]), tuple(found["homes"])), name
+        return BucketMap(int(found["buckets"]), tuple(found["homes"])), name
 
-    def write_places(self, places: Places, name: str) -> str:
+    def write_places(self, places: BucketMap, name: str) -> str:
         self.store.write_json(name, {"buckets": places.buckets, "homes": list(places.homes)})
         return name
 
-    def newest(self) -> Record | None:
+    def newest(self) -> BatchRecord | None:
         """The last batch that counts. Its record may follow others, back to one that names every segment."""
         names = [n for n in self.store.names("batches") if n.endswith(".json") and not n.startswith(".")]
         later: list[dict[str, Any]] = []
@@ -176,7 +176,7 @@ class Checkpoint:
             )
         return None
 
-    def verify(self, record: Record | None) -> None:
+    def verify(self, record: BatchRecord | None) -> None:
         """Whether the segments that the record names are there, whole: each was written before the record was."""
         for segments in () if record is None else record.segments.values():
             for segment in segments:
@@ -188,7 +188,7 @@ class Checkpoint:
                         "start with an empty checkpoint folder; `weft check` says what else is wrong"
                     )
 
-    def commit(self, record: Record, before: Record | None) -> tuple[Record, int]:
+    def commit(self, record: BatchRecord, before: BatchRecord | None) -> tuple[BatchRecord, int]:
         """The batch counts from here on; what only its predecessors needed goes. Also says how many bytes were written.
 
         A record names what changed, until that would be more than the state has segments: so what is written a batch
@@ -214,7 +214,7 @@ class Checkpoint:
                     self.store.delete(f"batches/{name}")
         return record, written
 
-    def repair(self, record: Record | None) -> None:
+    def repair(self, record: BatchRecord | None) -> None:
         """Remove what a run that was killed left behind: half-written files, and segments that no record names."""
         named = set() if record is None else _paths(record)
         for name in self.store.names("segments", recursive=True):
@@ -325,11 +325,11 @@ def _mergeable(newest: list[Segment]) -> bool:
     return len(newest) == FAN_IN and len({s.level for s in newest}) == 1 and sum(s.bytes for s in newest) < LARGE
 
 
-def _paths(record: Record) -> set[str]:
+def _paths(record: BatchRecord) -> set[str]:
     return {s.path for segments in record.segments.values() for s in segments}
 
 
-def _record_from(value: dict[str, Any], later: Sequence[dict[str, Any]]) -> Record:
+def _record_from(value: dict[str, Any], later: Sequence[dict[str, Any]]) -> BatchRecord:
     """The last of the records that follow one another; `value` names every segment, the later ones what changed."""
     segments = {bucket: list(map(segment_from, found)) for bucket, found in value["segments"].items()}
     for value in later:
@@ -338,10 +338,10 @@ def _record_from(value: dict[str, Any], later: Sequence[dict[str, Any]]) -> Reco
             stay = [s for s in segments.get(bucket, ()) if s.path not in gone]
             segments[bucket] = stay + list(map(segment_from, added))
     value = {"apart": int(value["drained"]), **value}  # earlier versions knew no other batch without rows
-    known = {field.name: value[field.name] for field in fields(Record) if field.name in value}
+    known = {field.name: value[field.name] for field in fields(BatchRecord) if field.name in value}
     known["kept"] = {int(tree): first for tree, first in value.get("kept", {}).items()}  # earlier versions had none
     known["schedule"] = Schedule.read(value.get("schedule", {}))  # earlier versions had none
-    return Record(**{**known, "segments": {bucket: tuple(found) for bucket, found in segments.items()}})
+    return BatchRecord(**{**known, "segments": {bucket: tuple(found) for bucket, found in segments.items()}})
 
 
 def segment_from(value: dict[str, Any]) -> Segment:

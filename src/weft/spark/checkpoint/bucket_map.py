@@ -21,7 +21,7 @@ FEWEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class BucketMap:
     """Where each slot is."""
 
     buckets: int
@@ -29,7 +29,7 @@ class Places:
     """The bucket of each slot; none: groups are hashed to buckets, as they come."""
 
     @classmethod
-    def weighed(cls, buckets: int, weights: Mapping[int, float]) -> Places:
+    def weighed(cls, buckets: int, weights: Mapping[int, float]) -> BucketMap:
         """Slots by what they weigh, the heaviest first, each to the bucket that has least.
 
         What was not seen weighs a little too, so that groups which come later are spread as well.

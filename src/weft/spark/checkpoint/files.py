@@ -14,15 +14,15 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from weft.model import WeftError
+from weft.model import CheckpointError
 
 
-class StoreError(WeftError):
+class CheckpointFileError(CheckpointError):
     """A file that could not be written or read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class CheckpointFiles:
     """A folder, by path or URI; picklable, so that executors write where the driver reads."""
 
     uri: str
@@ -43,8 +43,8 @@ class Store:
     def path(self, name: str) -> str:
         return f"{self._open()[1]}/{name}"
 
-    def at(self, name: str) -> Store:
-        return Store(f"{self.uri.rstrip('/')}/{name}")
+    def at(self, name: str) -> CheckpointFiles:
+        return CheckpointFiles(f"{self.uri.rstrip('/')}/{name}")
 
     def write(self, name: str, data: Any) -> int:
         """Replace the file at once: written beside, made durable, then renamed. Returns its bytes."""
@@ -73,7 +73,7 @@ class Store:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                raise StoreError(_explain(path, error)) from error
+                raise CheckpointFileError(_explain(path, error)) from error
 
     def sync(self) -> None:
         """Make durable whatever was written to the folder, by whomever; other file systems than local ones do that."""
@@ -95,7 +95,7 @@ class Store:
                 self._sync(system, folder)
         except OSError as error:
             _forget(system, beside)
-            raise StoreError(_explain(target, error)) from error
+            raise CheckpointFileError(_explain(target, error)) from error
 
     def read(self, name: str) -> pa.Buffer:
         """The file's bytes; through a memory map where the file is local."""
@@ -134,7 +134,7 @@ class Store:
         try:
             return json.loads(self.read(name).to_pybytes())
         except ValueError as error:
-            raise StoreError(
+            raise CheckpointFileError(
                 f"{self.path(name)} is torn, or was changed: {error}; bring it back from a copy, or start with an "
                 "empty folder; `weft check` says what else is wrong"
             ) from None
@@ -173,7 +173,7 @@ def _sync_all(folder: str) -> None:
     try:
         if syncfs(handle):
             code = ctypes.get_errno()
-            raise StoreError(_explain(folder, OSError(code, os.strerror(code))))
+            raise CheckpointFileError(_explain(folder, OSError(code, os.strerror(code))))
     finally:
         os.close(handle)
 

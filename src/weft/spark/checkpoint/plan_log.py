@@ -21,7 +21,7 @@ from weft.engine.layout import FilterBit
 from weft.engine.plan_transition import Reader, Standing
 from weft.model import Edges, Life
 from weft.plan import Plan
-from weft.spark.checkpoint.files import Store
+from weft.spark.checkpoint.files import CheckpointFiles
 from weft.spark.queries.backfill import Held
 
 PLANS_KEPT = 1000
@@ -29,7 +29,7 @@ PLANS_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlanChange:
     """Why the plan changed, and what it cost before and after, in operations a second."""
 
     reason: str
@@ -40,7 +40,7 @@ class Change:
     trees: int
 
     @classmethod
-    def to(cls, plan: Plan, reason: str, cost_before: float | None) -> Change:
+    def to(cls, plan: Plan, reason: str, cost_before: float | None) -> PlanChange:
         return cls(reason, cost_before, float(plan.cost), len(plan.workload), len(plan.trees))
 
 
@@ -71,7 +71,7 @@ class PlanRecord:
     """Queries that wait for their past."""
     arrived: Mapping[str, Held] = field(default_factory=dict)
     """Queries whose past joins with this batch."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PlanChange, ...] = ()
     """What led from the plan before to this one, in order."""
 
     @property
@@ -80,11 +80,11 @@ class PlanRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanNote:
+class PlanSummary:
     """What is told of a plan."""
 
     batch: int
-    changes: tuple[Change, ...]
+    changes: tuple[PlanChange, ...]
     queries: int
     trees: tuple[int, ...]
     """Numbers of the trees that there was state of, those of former plans too."""
@@ -92,7 +92,7 @@ class PlanNote:
     """How many of them were of former plans."""
 
 
-def write_plan(store: Store, record: PlanRecord) -> None:
+def write_plan(store: CheckpointFiles, record: PlanRecord) -> None:
     before = [name for name in plan_names(store) if f"plans/{name}" != _name(record.batch)]
     store.write_json(
         _name(record.batch),
@@ -120,20 +120,20 @@ def write_plan(store: Store, record: PlanRecord) -> None:
         store.delete(f"plans/{name}")
 
 
-def plan_names(store: Store) -> list[str]:
+def plan_names(store: CheckpointFiles) -> list[str]:
     return [n for n in store.names("plans") if n.endswith(".json") and not n.startswith(".")]
 
 
-def newest_plan(store: Store) -> PlanRecord | None:
+def newest_plan(store: CheckpointFiles) -> PlanRecord | None:
     names = plan_names(store)
     return read_plan(store, names[-1]) if names else None
 
 
-def plan_notes(store: Store) -> list[PlanNote]:
+def plan_notes(store: CheckpointFiles) -> list[PlanSummary]:
     return [read_note(store, name) for name in plan_names(store)]
 
 
-def plan_changes(store: Store) -> list[dict[str, Any]]:
+def plan_changes(store: CheckpointFiles) -> list[dict[str, Any]]:
     """As they are told, in order."""
     return [
         {"batch": note.batch, **asdict(change), "older_trees": note.older_trees}
@@ -142,15 +142,15 @@ def plan_changes(store: Store) -> list[dict[str, Any]]:
     ]
 
 
-def read_note(store: Store, name: str) -> PlanNote:
+def read_note(store: CheckpointFiles, name: str) -> PlanSummary:
     found = store.read_json(f"plans/{name}")
     if "current" not in found:
-        return PlanNote(**{**found, "trees": tuple(found["trees"]), "changes": _changes_from(found)})
+        return PlanSummary(**{**found, "trees": tuple(found["trees"]), "changes": _changes_from(found)})
     trees = tuple(tree["number"] for part in ("current", "older") for tree in found[part])
-    return PlanNote(found["batch"], _changes_from(found), len(found["texts"]), trees, len(found["older"]))
+    return PlanSummary(found["batch"], _changes_from(found), len(found["texts"]), trees, len(found["older"]))
 
 
-def read_plan(store: Store, name: str) -> PlanRecord:
+def read_plan(store: CheckpointFiles, name: str) -> PlanRecord:
     found = store.read_json(f"plans/{name}")
     readers = {name: Reader(r["since"], tuple(r["pools"])) for name, r in found["readers"].items()}
     current, older = (tuple(map(_tree_from, found[part])) for part in ("current", "older"))
@@ -171,17 +171,15 @@ def read_plan(store: Store, name: str) -> PlanRecord:
     )
 
 
-def _changes_from(found: Mapping[str, Any]) -> tuple[Change, ...]:
+def _changes_from(found: Mapping[str, Any]) -> tuple[PlanChange, ...]:
     if "changes" not in found:  # earlier versions wrote down the reason alone
-        return (Change(found["reason"], None, None, len(found["texts"]), len(found["current"])),)
-    return tuple(Change(**change) for change in found["changes"])
+        return (PlanChange(found["reason"], None, None, len(found["texts"]), len(found["current"])),)
+    return tuple(PlanChange(**change) for change in found["changes"])
 
 
 def plan_record(batch: int, layout: Layout, given: int = 0, **rest: Any) -> PlanRecord:
     given = max(given, 1 + max(tree.number for tree in layout.trees))
-    return PlanRecord(
-        batch=batch, standing=Standing.of(layout), fresh=tuple(sorted(layout.fresh)), given=given, **rest
-    )
+    return PlanRecord(batch=batch, standing=Standing.of(layout), fresh=tuple(sorted(layout.fresh)), given=given, **rest)
 
 
 def _name(batch: int) -> str:

@@ -14,11 +14,11 @@ from __future__ import annotations
 import hashlib
 import json
 
-from weft.spark.checkpoint.files import Store
+from weft.spark.checkpoint.files import CheckpointFiles
 
 
-class SparkNotes:
-    def __init__(self, checkpoint: Store) -> None:
+class SparkOffsets:
+    def __init__(self, checkpoint: CheckpointFiles) -> None:
         self._store = checkpoint.at("spark")
         self._durable: set[str] = set()
 

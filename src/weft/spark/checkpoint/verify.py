@@ -15,23 +15,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.engine import FOREVER
-from weft.model import WeftError
-from weft.spark.checkpoint.batch_log import Checkpoint, CheckpointMismatch, Record, Segment
-from weft.spark.checkpoint.files import Store, StoreError
-from weft.spark.checkpoint.plan_log import PlanNote, PlanRecord, plan_names, read_note, read_plan
-from weft.spark.checkpoint.spark_offsets import SparkNotes, check_note
+from weft.model import CheckpointError
+from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint, CheckpointMismatch, Segment
+from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
+from weft.spark.checkpoint.plan_log import PlanRecord, PlanSummary, plan_names, read_note, read_plan
+from weft.spark.checkpoint.spark_offsets import SparkOffsets, check_note
 
 RESTORE = "bring the file back from a copy of the folder, or start with an empty checkpoint folder"
 
 T = TypeVar("T")
 
 
-class NoCheckpoint(WeftError):
+class NoCheckpoint(CheckpointError):
     """A folder that holds no checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class CheckpointProblem:
     """What keeps a job from going on, and the way out."""
 
     file: str
@@ -40,20 +40,20 @@ class Problem:
 
 
 @dataclass
-class Report:
+class CheckpointReport:
     """What a checkpoint holds. `notes` are harmless: a restart sees to them."""
 
     uri: str
     job: Mapping[str, Any] = field(default_factory=dict)
-    record: Record | None = None
+    record: BatchRecord | None = None
     plan: PlanRecord | None = None
-    plans: list[PlanNote] = field(default_factory=list)
+    plans: list[PlanSummary] = field(default_factory=list)
     """The plan and those before it, oldest first."""
     segments: int = 0
     tree_bytes: Counter[int] = field(default_factory=Counter)
     spark: dict[str, int | None] = field(default_factory=dict)
     """The newest batch that Spark has begun, and the newest that it has finished."""
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[CheckpointProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -66,9 +66,9 @@ class Report:
         return -1 if self.record is None else self.record.batch - self.record.apart
 
 
-def check_checkpoint(uri: str, version: int) -> Report:
+def check_checkpoint(uri: str, version: int) -> CheckpointReport:
     """Look at everything in the folder; `version` is the format that is written today."""
-    store, report = Store(uri), Report(uri)
+    store, report = CheckpointFiles(uri), CheckpointReport(uri)
     if not any(store.exists(name) for name in ("job.json", "batches", "plans", "segments", "spark")):
         raise NoCheckpoint(f"{uri} holds no checkpoint; give the folder that a run was started with as its checkpoint")
     _check_job(store, report, version)
@@ -80,28 +80,28 @@ def check_checkpoint(uri: str, version: int) -> Report:
     return report
 
 
-def _attempt(report: Report, file: str, read: Callable[[], T], what: str = "cannot be read") -> T | None:
+def _attempt(report: CheckpointReport, file: str, read: Callable[[], T], what: str = "cannot be read") -> T | None:
     """What `read` gives, or a problem: a torn file may break its reader in any way."""
     try:
         return read()
     except FileNotFoundError:
-        report.problems.append(Problem(file, "is missing"))
-    except StoreError as error:
-        report.problems.append(Problem(file, f"{what}: {str(error).partition('; ')[0]}"))
+        report.problems.append(CheckpointProblem(file, "is missing"))
+    except CheckpointFileError as error:
+        report.problems.append(CheckpointProblem(file, f"{what}: {str(error).partition('; ')[0]}"))
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, pa.ArrowException) as error:
         said = str(error).splitlines()
-        report.problems.append(Problem(file, f"{what}: {said[0] if said else type(error).__name__}"))
+        report.problems.append(CheckpointProblem(file, f"{what}: {said[0] if said else type(error).__name__}"))
     return None
 
 
-def _check_job(store: Store, report: Report, version: int) -> None:
+def _check_job(store: CheckpointFiles, report: CheckpointReport, version: int) -> None:
     job = _attempt(report, "job.json", lambda: dict(store.read_json("job.json")))
     if job is None:
         return
     report.job = job
     if job.get("version") != version:
         report.problems.append(
-            Problem(
+            CheckpointProblem(
                 "job.json",
                 f"has format {job.get('version')}, not {version}",
                 "finish it with the version that made it, or start with an empty checkpoint folder",
@@ -109,7 +109,7 @@ def _check_job(store: Store, report: Report, version: int) -> None:
         )
 
 
-def _check_records(store: Store, report: Report) -> None:
+def _check_records(store: CheckpointFiles, report: CheckpointReport) -> None:
     before = len(report.problems)
     for name in store.names("batches"):
         if name.startswith("."):
@@ -121,22 +121,22 @@ def _check_records(store: Store, report: Report) -> None:
     try:
         report.record = _attempt(report, "batches", Checkpoint(store).newest)
     except CheckpointMismatch as error:
-        report.problems.append(Problem("batches", str(error).partition("; ")[0]))
+        report.problems.append(CheckpointProblem("batches", str(error).partition("; ")[0]))
 
 
-def _record_json(store: Store, name: str) -> None:
+def _record_json(store: CheckpointFiles, name: str) -> None:
     found = store.read_json(f"batches/{name}")
     if found["batch"] != int(name.removesuffix(".json")):
         raise ValueError(f"it is the record of batch {found['batch']}")
 
 
-def _check_places(store: Store, report: Report) -> None:
+def _check_places(store: CheckpointFiles, report: CheckpointReport) -> None:
     record = report.record
     if record is not None and record.places:
         _attempt(report, record.places, lambda: store.read_json(record.places)["homes"])
 
 
-def _check_segments(store: Store, report: Report) -> None:
+def _check_segments(store: CheckpointFiles, report: CheckpointReport) -> None:
     named: set[str] = set()
     for segments in report.record.segments.values() if report.record else ():
         for segment in segments:
@@ -147,14 +147,14 @@ def _check_segments(store: Store, report: Report) -> None:
                 for tree, (_, length, _) in segment.parts.items():
                     report.tree_bytes[int(tree)] += length
             else:
-                report.problems.append(Problem(segment.path, problem))
+                report.problems.append(CheckpointProblem(segment.path, problem))
     there = [f"segments/{name}" for name in store.names("segments", recursive=True)]
     loose = [name for name in there if name not in named] if report.record or report.sound else []
     if loose:
         report.notes.append(f"{len(loose)} files of state that no record names; the next start removes them")
 
 
-def _segment_problem(store: Store, segment: Segment) -> str | None:
+def _segment_problem(store: CheckpointFiles, segment: Segment) -> str | None:
     try:
         data = store.read(segment.path)
     except FileNotFoundError:
@@ -175,7 +175,7 @@ def _segment_problem(store: Store, segment: Segment) -> str | None:
     return None
 
 
-def _check_plans(store: Store, report: Report) -> None:
+def _check_plans(store: CheckpointFiles, report: CheckpointReport) -> None:
     names = plan_names(store)
     for name in names:
         note = _attempt(report, f"plans/{name}", lambda name=name: read_note(store, name))  # type: ignore[misc]
@@ -186,19 +186,19 @@ def _check_plans(store: Store, report: Report) -> None:
     for name in store.names("asked"):
         _attempt(report, f"asked/{name}", lambda name=name: store.read_json(f"asked/{name}"))  # type: ignore[misc]
     if not names and report.record is not None:
-        report.problems.append(Problem("plans", "holds no plan, so nobody knows what the state is of"))
+        report.problems.append(CheckpointProblem("plans", "holds no plan, so nobody knows what the state is of"))
     if report.plans and report.record is not None:
         known = {tree for plan in report.plans for tree in plan.trees}
         unknown = sorted(report.tree_bytes.keys() - known)
         if unknown:
-            report.problems.append(Problem("plans", f"name no tree {unknown[0]}, which there is state of"))
+            report.problems.append(CheckpointProblem("plans", f"name no tree {unknown[0]}, which there is state of"))
         if report.plans[-1].batch > report.record.batch + 1:
             on, last = report.plans[-1].batch, report.record.batch
             what = f"holds from batch {on} on, but the last record is of batch {last}"
-            report.problems.append(Problem(f"plans/{report.plans[-1].batch:08d}.json", what))
+            report.problems.append(CheckpointProblem(f"plans/{report.plans[-1].batch:08d}.json", what))
 
 
-def _check_spark(store: Store, report: Report) -> None:
+def _check_spark(store: CheckpointFiles, report: CheckpointReport) -> None:
     """Spark writes the offsets of a batch before it and the commit after it. It goes by the newest offsets: where their
     commit is missing it repeats the batch, and one that has a record is done already."""
     begun, done = (_numbers(store, f"spark/{folder}") for folder in ("offsets", "commits"))
@@ -206,7 +206,7 @@ def _check_spark(store: Store, report: Report) -> None:
     # A record that cannot be read has its problem already: there is nothing to compare with.
     if report.record is None and not report.sound:
         return
-    notes = SparkNotes(store)
+    notes = SparkOffsets(store)
     torn = notes.torn(report.last)
     removes = "is torn, or of a batch that was not begun; the next start removes it"
     report.notes += [f"spark/{name} {removes}" for name in torn]
@@ -222,19 +222,19 @@ def _check_spark(store: Store, report: Report) -> None:
         found = _attempt(report, f"spark/offsets/{last}", lambda: notes.rows(last))
         if found != report.record.read:
             what = f"names other rows than batch {last} had when it was done"
-            report.problems.append(Problem(f"spark/offsets/{last}", what))
+            report.problems.append(CheckpointProblem(f"spark/offsets/{last}", what))
     if newest > last:
         what = f"says that batch {newest} is done, and the last record is of batch {last}: rows between were not kept"
-        report.problems.append(Problem("spark/commits", what.replace("batch -1", "no batch")))
+        report.problems.append(CheckpointProblem("spark/commits", what.replace("batch -1", "no batch")))
     if last >= 0 and last not in begun:
-        report.problems.append(Problem("spark/offsets", f"does not say which rows batch {last} has read"))
+        report.problems.append(CheckpointProblem("spark/offsets", f"does not say which rows batch {last} has read"))
 
 
-def _numbers(store: Store, folder: str) -> set[int]:
+def _numbers(store: CheckpointFiles, folder: str) -> set[int]:
     return {int(name) for name in store.names(folder) if name.isdigit()}
 
 
-def to_json(report: Report) -> dict[str, Any]:
+def to_json(report: CheckpointReport) -> dict[str, Any]:
     record, plan = report.record, report.plan
     mark = None if record is None else record.watermark
     return {

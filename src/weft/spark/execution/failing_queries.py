@@ -12,17 +12,17 @@ from dataclasses import replace
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from weft.model import ACQ, WeftError, Workload
-from weft.spark.checkpoint.bucket_map import Places
+from weft.model import ACQ, RunError, Workload
+from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.partial.aggregate import sub_aggregate
-from weft.spark.physical.planner import Weaver
+from weft.spark.physical.planner import Planner
 from weft.spark.physical.rollup import Phantoms
 
 DATA_EXCEPTION = "22"
 """The class of SQLSTATE for values that an expression has no result for: division by zero, overflow, bad casts."""
 
 
-class QueriesFailed(WeftError):
+class QueriesFailed(RunError):
     """Queries that cannot be answered over the rows that came."""
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
@@ -31,9 +31,7 @@ class QueriesFailed(WeftError):
         super().__init__(said)
 
 
-def blame(
-    error: Exception, rows: DataFrame | None, queries: Sequence[ACQ], weaver: Weaver
-) -> dict[str, str]:
+def blame(error: Exception, rows: DataFrame | None, queries: Sequence[ACQ], weaver: Planner) -> dict[str, str]:
     """The queries that a batch failed for, with the reason; none where it failed for another cause."""
     if isinstance(error, QueriesFailed):
         return error.reasons
@@ -42,10 +40,10 @@ def blame(
     return _search(rows, queries, replace(weaver, strategy="shared", phantoms=Phantoms("never")))
 
 
-def _search(rows: DataFrame, queries: Sequence[ACQ], weaver: Weaver) -> dict[str, str]:
+def _search(rows: DataFrame, queries: Sequence[ACQ], weaver: Planner) -> dict[str, str]:
     _, binding = weaver.weave(Workload(queries))
     try:
-        sub_aggregate(rows, binding, Places(1)).write.format("noop").mode("overwrite").save()
+        sub_aggregate(rows, binding, BucketMap(1)).write.format("noop").mode("overwrite").save()
     except PySparkException as error:
         if not _on_a_row(error):
             raise

@@ -17,29 +17,29 @@ from pyspark.sql import functions as F
 from weft.engine import FOREVER
 from weft.engine.partial.from_rows import Scattered
 from weft.engine.plan_transition import keep_on
-from weft.model import WeftError
-from weft.spark.checkpoint.batch_log import Checkpoint, Record, segment_from
-from weft.spark.checkpoint.bucket_map import Places
+from weft.model import RunError
+from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint, segment_from
+from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.execution.failing_queries import QueriesFailed
 from weft.spark.execution.refresh import choose_refreshes
 from weft.spark.execution.watermark import look_at
 from weft.spark.final.task import BucketTask, final_aggregate
-from weft.spark.options import Times
+from weft.spark.options import TimeOptions
 from weft.spark.partial.aggregate import place, sub_aggregate, sub_aggregate_whole
-from weft.spark.physical.binder import Binding
+from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.session import batch_settings
 from weft.spark.sinks.base import BucketSink, DriverSink, Sink, deserialise
 from weft.spark.sinks.late_rows import late_rows
-from weft.spark.sinks.listener import Tap, tapped
-from weft.spark.sinks.side_output import AsideRows
+from weft.spark.sinks.listener import AnswerListener, tapped
+from weft.spark.sinks.side_output import SideOutput
 from weft.spark.sources.corrupt_records import set_aside
 
 
-class TooManyValues(WeftError):
+class TooManyValues(RunError):
     """Exact aggregates that would keep more values than the job may."""
 
 
-class Drained(WeftError):
+class Drained(RunError):
     """Rows came after the end of the stream was declared."""
 
 
@@ -80,17 +80,17 @@ class BatchMetrics:
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class MicroBatchRunner:
     """A bound plan with its sink and checkpoint; without a checkpoint nothing is kept between batches."""
 
-    binding: Binding
-    places: Places
-    times: Times
+    binding: PhysicalPlan
+    places: BucketMap
+    times: TimeOptions
     sink: Sink
     checkpoint: Checkpoint | None = None
-    late_sink: AsideRows | None = None
-    tap: Tap | None = None
-    bad_sink: AsideRows | None = None
+    late_sink: SideOutput | None = None
+    tap: AnswerListener | None = None
+    bad_sink: SideOutput | None = None
     synopsis_limit: int | None = None
     epoch: str = ""
     """Of what workers may remember: see `BucketTask`."""
@@ -101,8 +101,8 @@ class Pipeline:
     """Where the checkpoint has the places."""
 
     def run_batch(
-        self, rows: DataFrame, batch: int, before: Record | None, read: str = ""
-    ) -> tuple[Record, BatchMetrics]:
+        self, rows: DataFrame, batch: int, before: BatchRecord | None, read: str = ""
+    ) -> tuple[BatchRecord, BatchMetrics]:
         """rows      (columns...)
         partials  (bucket, feed, slice, words..., keys..., latest, components...)
         answers   (query, window, keys, values...), in the sink
@@ -141,7 +141,7 @@ class Pipeline:
             record, before, seen.partials, whole, phases=phases, selectivity=seen.selectivity, **measured
         )
 
-    def run_bounded(self, rows: DataFrame) -> tuple[Record, BatchMetrics]:
+    def run_bounded(self, rows: DataFrame) -> tuple[BatchRecord, BatchMetrics]:
         """All rows are there: one batch that answers every window."""
         begun = time.perf_counter()
         with batch_settings(rows.sparkSession, self.places.buckets):
@@ -149,7 +149,7 @@ class Pipeline:
             record, measured = self._advance(partials, 0, None, FOREVER, None, 0, begun, scattered=scattered)
         return record, _metrics(record, None, 0, time.perf_counter() - begun, **measured)
 
-    def run_idle(self, spark: SparkSession, before: Record, watermark: int) -> tuple[Record, BatchMetrics]:
+    def run_idle(self, spark: SparkSession, before: BatchRecord, watermark: int) -> tuple[BatchRecord, BatchMetrics]:
         """A batch without rows: answer the windows that end by the watermark. FOREVER: the stream has ended."""
         begun = time.perf_counter()
         with batch_settings(spark, self.places.buckets):
@@ -172,7 +172,7 @@ class Pipeline:
         self,
         partials: DataFrame,
         batch: int,
-        before: Record | None,
+        before: BatchRecord | None,
         watermark: int | None,
         latest: int | None,
         rows: int,
@@ -181,7 +181,7 @@ class Pipeline:
         bad: int = 0,
         read: str = "",
         scattered: tuple[Scattered, ...] = (),
-    ) -> tuple[Record, dict[str, Any]]:
+    ) -> tuple[BatchRecord, dict[str, Any]]:
         until = -FOREVER if watermark is None else watermark
         layout = self.binding.layout
         for past in self.binding.replayed:
@@ -219,7 +219,7 @@ class Pipeline:
                 f"{self.synopsis_limit:,}; weave with a higher one, or use the approximate forms that explain() names"
             )
         cores = min(self.places.buckets, partials.sparkSession.sparkContext.defaultParallelism)
-        record = Record(
+        record = BatchRecord(
             batch=batch,
             watermark=watermark,
             latest=latest,
@@ -278,7 +278,7 @@ def _trees(reports: Iterable[Mapping[str, Sequence[int]]]) -> dict[int, TreeStat
     return trees
 
 
-def _advanced(before: Record | None, latest: int | None, rows: int) -> float:
+def _advanced(before: BatchRecord | None, latest: int | None, rows: int) -> float:
     """Seconds by which a batch moved event time on; one without rows says that the stream has been read to its end."""
     if before is None or before.latest is None or latest is None or not rows:
         return inf
@@ -297,7 +297,7 @@ def _add(before: Mapping[str, int], more: Iterable[Mapping[str, int]]) -> dict[s
 
 
 def _metrics(
-    record: Record, before: Record | None, partials: int, seconds: float, **measured: Any
+    record: BatchRecord, before: BatchRecord | None, partials: int, seconds: float, **measured: Any
 ) -> BatchMetrics:
     old_answers, old_late, old_rows = (
         (0, 0, 0) if before is None else (sum(before.answers.values()), sum(before.late.values()), before.rows)

@@ -9,10 +9,10 @@ from typing import Any
 
 from weft.engine import FOREVER
 from weft.plan import Plan
-from weft.spark.checkpoint.batch_log import Record
+from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.execution.micro_batch import BatchMetrics, TreeState
 from weft.spark.execution.refresh import refreshed
-from weft.spark.physical.binder import Binding
+from weft.spark.physical.binder import PhysicalPlan
 
 REMEMBERED = 1000
 """Batches whose metrics a run remembers."""
@@ -22,26 +22,26 @@ RECENT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Progress:
     """One value, replaced after each batch: whoever reads it sees a record with the binding that its state goes by."""
 
-    record: Record | None
-    binding: Binding
+    record: BatchRecord | None
+    binding: PhysicalPlan
     batches: tuple[BatchMetrics, ...] = ()
     """The latest of this run, oldest first."""
     spent: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each phase, from the start of this run."""
 
-    def and_then(self, record: Record, binding: Binding, batch: BatchMetrics) -> Done:
+    def and_then(self, record: BatchRecord, binding: PhysicalPlan, batch: BatchMetrics) -> Progress:
         more = {phase: self.spent.get(phase, 0.0) + seconds for phase, seconds in batch.phases.items()}
-        return Done(record, binding, (*self.batches, batch)[-REMEMBERED:], {**self.spent, **more})
+        return Progress(record, binding, (*self.batches, batch)[-REMEMBERED:], {**self.spent, **more})
 
     @property
     def watermark(self) -> int | None:
         return None if self.record is None or self.record.watermark == FOREVER else self.record.watermark
 
 
-def show_trees(done: Done) -> list[dict[str, Any]]:
+def show_trees(done: Progress) -> list[dict[str, Any]]:
     """Slices and partials are known from the first batch of this run on, and None before."""
     sizes = {} if done.record is None else done.record.kept_bytes()
     kept = done.batches[-1].trees if done.batches else {}
@@ -58,7 +58,7 @@ def show_trees(done: Done) -> list[dict[str, Any]]:
     ]
 
 
-def show_passes(binding: Binding) -> list[dict[str, Any]]:
+def show_passes(binding: PhysicalPlan) -> list[dict[str, Any]]:
     return [
         {
             "keys": list(feed.keys.values()),
@@ -71,11 +71,11 @@ def show_passes(binding: Binding) -> list[dict[str, Any]]:
 
 
 def show_metrics(
-    done: Done, now: float, plan: Plan, plan_changes: int, waiting: Sequence[str], failed: Mapping[str, str]
+    done: Progress, now: float, plan: Plan, plan_changes: int, waiting: Sequence[str], failed: Mapping[str, str]
 ) -> dict[str, Any]:
     """Counters of the record, rates over the latest batches, and how the queries stand; `now` in seconds."""
     mark, recent = done.watermark, done.batches[-RECENT:]
-    record = done.record or Record(-1)  # before the first batch all counters are what a record begins with
+    record = done.record or BatchRecord(-1)  # before the first batch all counters are what a record begins with
     schedule = record.schedule
     busy = sum(m.seconds for m in recent) or None
     return {

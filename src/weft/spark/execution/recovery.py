@@ -7,16 +7,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION, Checkpoint, Record
-from weft.spark.checkpoint.bucket_map import Places
-from weft.spark.checkpoint.spark_offsets import SparkNotes
-from weft.spark.execution.micro_batch import Pipeline
+from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION, BatchRecord, Checkpoint
+from weft.spark.checkpoint.bucket_map import BucketMap
+from weft.spark.checkpoint.spark_offsets import SparkOffsets
+from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.execution.rescale import move
-from weft.spark.options import Times
-from weft.spark.queries.registry import Live
+from weft.spark.options import TimeOptions
+from weft.spark.queries.registry import QueryRegistry
 from weft.spark.sinks.base import JobSink, RepeatedSink, Sink
-from weft.spark.sinks.listener import Tap
-from weft.spark.sinks.side_output import AsideRows
+from weft.spark.sinks.listener import AnswerListener
+from weft.spark.sinks.side_output import SideOutput
 
 if TYPE_CHECKING:
     from weft.spark.job import Job
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Start:
     checkpoint: Checkpoint
-    notes: SparkNotes
-    record: Record | None
+    notes: SparkOffsets
+    record: BatchRecord | None
     """Of the last batch that counts."""
-    live: Live
-    pipeline: Pipeline
+    live: QueryRegistry
+    pipeline: MicroBatchRunner
     """Of the batch that follows."""
     placed: bool
     """Whether it is known which bucket each group is in; if not, the rows of the first batch say."""
@@ -39,9 +39,9 @@ def start(
     job: Job,
     checkpoint: Checkpoint,
     sink: Sink,
-    late_sink: AsideRows | None,
-    tap: Tap | None,
-    bad_sink: AsideRows | None,
+    late_sink: SideOutput | None,
+    tap: AnswerListener | None,
+    bad_sink: SideOutput | None,
     interval: float | None,
     undo: ExitStack,
 ) -> Start:
@@ -54,7 +54,7 @@ def start(
     buckets = job.buckets or (job.cores if places is None else places.buckets)
     weaver = replace(job.weaver, buckets=buckets)
     bound = job.binding if job.weaver.buckets == buckets else weaver.bind(job.plan, ())
-    live = Live(weaver, job.plan, bound, checkpoint.store, sink.open, buckets)
+    live = QueryRegistry(weaver, job.plan, bound, checkpoint.store, sink.open, buckets)
     undo.callback(live.stop)
     following = 0 if record is None else record.batch + 1
     binding = live.take_up(following, record)
@@ -67,8 +67,8 @@ def start(
             record = move(job.stream.sparkSession, checkpoint, record, binding, buckets)
             places, places_file = checkpoint.places(record)
     limit, epoch = weaver.synopsis_limit, uuid.uuid4().hex
-    pipeline = Pipeline(
-        binding, places or Places(buckets), times, sink, checkpoint, late_sink, tap, bad_sink, limit, epoch,
+    pipeline = MicroBatchRunner(
+        binding, places or BucketMap(buckets), times, sink, checkpoint, late_sink, tap, bad_sink, limit, epoch,
         interval, places_file,
     )  # fmt: skip
     if isinstance(sink, JobSink):
@@ -77,12 +77,12 @@ def start(
     return Start(checkpoint, notes, record, live, pipeline, placed=places is not None)
 
 
-def _mended(checkpoint: Checkpoint, times: Times) -> tuple[Record | None, SparkNotes]:
+def _mended(checkpoint: Checkpoint, times: TimeOptions) -> tuple[BatchRecord | None, SparkOffsets]:
     """The last record, without what was left behind after it."""
     checkpoint.agree({"version": CHECKPOINT_VERSION, **times.agreed()})
     record = checkpoint.newest()
     checkpoint.verify(record)
     checkpoint.repair(record)
-    notes = SparkNotes(checkpoint.store)
+    notes = SparkOffsets(checkpoint.store)
     notes.mend(-1 if record is None else record.batch - record.apart)
     return record, notes

@@ -10,7 +10,7 @@ from typing import Any
 from weft.engine import FOREVER, Layout
 from weft.model import Refresh
 from weft.schedule import Asked, Schedule, choose
-from weft.spark.checkpoint.batch_log import Record
+from weft.spark.checkpoint.batch_log import BatchRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def asked(layout: Layout) -> Iterator[Asked]:
                 yield Asked(query.name, tree.reads(query), asks, window, interval, query.since, query.priority)
 
 
-def choose_refreshes(layout: Layout, before: Record | None, until: int) -> Refreshes:
+def choose_refreshes(layout: Layout, before: BatchRecord | None, until: int) -> Refreshes:
     schedule = Schedule() if before is None else before.schedule
     queries = list(asked(layout))
     if not queries or until == -FOREVER:

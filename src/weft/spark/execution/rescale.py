@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from weft.aggregates import learn
 from weft.engine import Layout, State, to_table
-from weft.spark.checkpoint.batch_log import Checkpoint, Record, Segment, segment_from
-from weft.spark.checkpoint.bucket_map import Places, group_hash, slot
-from weft.spark.physical.binder import Binding
+from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint, Segment, segment_from
+from weft.spark.checkpoint.bucket_map import BucketMap, group_hash, slot
+from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.session import batch_settings
 
 REPORT = "bucket int, segment string"
@@ -93,7 +93,9 @@ class _Old:
         return State().with_tables(self.layout, [self.checkpoint.read_segment(s) for s in segments])
 
 
-def move(spark: SparkSession, checkpoint: Checkpoint, record: Record, binding: Binding, buckets: int) -> Record:
+def move(
+    spark: SparkSession, checkpoint: Checkpoint, record: BatchRecord, binding: PhysicalPlan, buckets: int
+) -> BatchRecord:
     """The record with its state in so many buckets, placed by what is kept of each slot; committed.
 
     Killed before that, the old state still counts.
@@ -122,7 +124,7 @@ def move(spark: SparkSession, checkpoint: Checkpoint, record: Record, binding: B
         groups = numbers.mapInArrow(old.groups, ", ".join(f"{name} {types[name]}" for name in schema.names))
         placed = groups.where(f"grouping IN ({', '.join(str(n) for n, feed in keyed.items() if feed.keys) or -1})")
         weights = placed.selectExpr(f"{slot(hashed)} AS slot", "weight").groupBy("slot").sum("weight").collect()
-        places = Places.weighed(buckets, {row[0]: float(row[1]) for row in weights})
+        places = BucketMap.weighed(buckets, {row[0]: float(row[1]) for row in weights})
         homes = groups.selectExpr("old", "grouping", "number", f"{places.bucket(hashed)} AS bucket")
         found = homes.mapInArrow(old.divide, REPORT).collect()
     segments: dict[str, list[Segment]] = {str(bucket): [] for bucket in range(buckets)}

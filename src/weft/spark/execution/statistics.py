@@ -18,10 +18,10 @@ OBSERVED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class StreamStatistics:
     """Rows a second of event time, and the rest that plans hang on.
 
-    >>> seen, counted = Seen(Fraction(500), Stream(groups=1000.0)), Seen(Fraction(490))
+    >>> seen, counted = StreamStatistics(Fraction(500), Stream(groups=1000.0)), StreamStatistics(Fraction(490))
     >>> list(seen.differences(counted, Fraction(1, 10)))
     ['1,000 groups in a slice, not 1']
     """
@@ -29,7 +29,7 @@ class Seen:
     rate: Fraction
     stream: Stream = field(default_factory=Stream)
 
-    def differences(self, counted: Seen, tolerance: Fraction) -> Iterator[str]:
+    def differences(self, counted: StreamStatistics, tolerance: Fraction) -> Iterator[str]:
         """What is further from what was counted on than the tolerance allows, in words."""
         here, there = self.stream, counted.stream
         for found, expected, what in (
@@ -68,7 +68,7 @@ class Observer:
         self._counted = counted
         self._batches: deque[BatchMetrics] = deque(maxlen=OBSERVED)
 
-    def take(self, batch: BatchMetrics) -> Seen | None:
+    def take(self, batch: BatchMetrics) -> StreamStatistics | None:
         """What the stream is like, once enough batches have come to tell; then it is measured afresh."""
         self._batches.append(batch)
         first, last = self._batches[0], self._batches[-1]
@@ -81,7 +81,7 @@ class Observer:
             return None
         slices, partials = (sum(getattr(t, of) for t in last.trees.values()) for of in ("slices", "partials"))
         self._batches.clear()
-        return Seen(
+        return StreamStatistics(
             Fraction(rows * 1_000_000, micros).limit_denominator(1000),
             replace(
                 self._counted,

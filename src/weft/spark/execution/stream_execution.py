@@ -17,15 +17,15 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from weft.engine import FOREVER
 from weft.optimizer import Stream
-from weft.spark.checkpoint.batch_log import FIRST_PLACES, CheckpointMismatch, Record
+from weft.spark.checkpoint.batch_log import FIRST_PLACES, BatchRecord, CheckpointMismatch
 from weft.spark.errors import RunFailed, failure, is_full
 from weft.spark.execution.failing_queries import blame
-from weft.spark.execution.micro_batch import BatchMetrics, Pipeline
-from weft.spark.execution.progress import Done
+from weft.spark.execution.micro_batch import BatchMetrics, MicroBatchRunner
+from weft.spark.execution.progress import Progress
 from weft.spark.execution.recovery import Start
 from weft.spark.execution.statistics import Observer
 from weft.spark.partial.skew import weigh
-from weft.spark.physical.binder import Binding
+from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.session import batch_settings
 from weft.spark.sinks.base import RepeatedSink
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from weft.spark.job import Job
 
 
-class Driver:
+class StreamExecution:
     """Spark's query, and all that runs batches beside it. `done` is what others may look at, at any time."""
 
     def __init__(self, job: Job, start: Start, trigger: str | None, available_now: bool) -> None:
@@ -48,7 +48,7 @@ class Driver:
         self._idle: threading.Thread | None = None
         self._failure: Exception | None = None
         self.pipeline = start.pipeline
-        self.done = Done(start.record, start.pipeline.binding)
+        self.done = Progress(start.record, start.pipeline.binding)
         writer = (
             job.stream.writeStream.foreachBatch(self._batch)
             .queryName(f"weft-{uuid.uuid4().hex[:8]}")
@@ -155,10 +155,10 @@ class Driver:
     def _attempt(
         self,
         batch: int,
-        before: Record | None,
-        run: Callable[[Pipeline], tuple[Record, BatchMetrics]],
+        before: BatchRecord | None,
+        run: Callable[[MicroBatchRunner], tuple[BatchRecord, BatchMetrics]],
         rows: DataFrame | None = None,
-    ) -> tuple[Record, BatchMetrics]:
+    ) -> tuple[BatchRecord, BatchMetrics]:
         """Run a batch by the newest plan; once more without the queries that it fails for, if there are others."""
         while True:
             binding = self._live.take_up(batch, before)
@@ -177,7 +177,7 @@ class Driver:
                 if isinstance(self.pipeline.sink, RepeatedSink):
                     self.pipeline.sink.undo(batch)
 
-    def _place(self, rows: DataFrame, binding: Binding) -> None:
+    def _place(self, rows: DataFrame, binding: PhysicalPlan) -> None:
         """Before the first batch: which bucket each group is in, written down, as the batch may be repeated."""
         buckets = self.pipeline.places.buckets
         with batch_settings(rows.sparkSession, buckets):
@@ -186,7 +186,7 @@ class Driver:
         self.pipeline = replace(self.pipeline, places=places, places_file=name)
         self._placed = True
 
-    def _finish(self, record: Record, metrics: BatchMetrics) -> None:
+    def _finish(self, record: BatchRecord, metrics: BatchMetrics) -> None:
         """The batch counts: what it showed may change the plan of the next."""
         binding = self.pipeline.binding
         self.done = self.done.and_then(record, binding, metrics)
@@ -226,8 +226,8 @@ class Driver:
         if due > before.watermark and any(before.newest.get(n, -FOREVER) >= first for n, first in opened.items()):
             self._finish(*self._run_idle(before, due))
 
-    def _run_idle(self, before: Record, watermark: int) -> tuple[Record, BatchMetrics]:
-        def run(pipeline: Pipeline) -> tuple[Record, BatchMetrics]:
+    def _run_idle(self, before: BatchRecord, watermark: int) -> tuple[BatchRecord, BatchMetrics]:
+        def run(pipeline: MicroBatchRunner) -> tuple[BatchRecord, BatchMetrics]:
             held = pipeline.binding.layout.held
             if held and watermark == FOREVER:  # somebody stops the run meanwhile
                 raise RunFailed(

@@ -13,7 +13,7 @@ from weft.spark.partial.aggregate import LATEST
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BatchInput:
     latest: int | None
     """The greatest event time."""
     earliest: int | None
@@ -24,11 +24,11 @@ class Seen:
     """The share of the rows that a pass makes partials of."""
 
     @classmethod
-    def of(cls, buckets: Sequence[Any]) -> Seen:
+    def of(cls, buckets: Sequence[Any]) -> BatchInput:
         """
         >>> one = {"latest": 7, "earliest": 2, "rows": 3, "read": 6, "wanted": 3, "partials": 2}
-        >>> Seen.of([one, {**one, "latest": None, "earliest": 1, "rows": None, "read": 2, "wanted": None}])
-        Seen(latest=7, earliest=1, rows=3, partials=4, selectivity=0.375)
+        >>> BatchInput.of([one, {**one, "latest": None, "earliest": 1, "rows": None, "read": 2, "wanted": None}])
+        BatchInput(latest=7, earliest=1, rows=3, partials=4, selectivity=0.375)
         """
 
         def known(name: str) -> list[int]:
@@ -39,7 +39,7 @@ class Seen:
         return cls(latest, earliest, rows, partials, wanted / read if read else 1.0)
 
 
-def look_at(partials: DataFrame, rows: Column) -> Seen:
+def look_at(partials: DataFrame, rows: Column) -> BatchInput:
     """partials  (bucket, feed, slice, words..., keys..., latest, components...), a partition for each bucket
     found     (latest, earliest, rows, read, wanted, partials), one for each bucket that has some
 
@@ -55,4 +55,4 @@ def look_at(partials: DataFrame, rows: Column) -> Seen:
         F.sum(F.when(F.col("slice").isNotNull(), rows)).alias("wanted"),
         F.count(F.lit(1)).alias("partials"),
     )
-    return Seen.of(found.drop("bucket").collect())
+    return BatchInput.of(found.drop("bucket").collect())

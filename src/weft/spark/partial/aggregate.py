@@ -14,11 +14,11 @@ from pyspark.sql import functions as F
 
 from weft.aggregates import EVENT_TIME
 from weft.engine.partial.from_rows import Scattered
-from weft.spark.checkpoint.bucket_map import Places, group_hash
-from weft.spark.partial.hash_tables import Lfta, through_tables
+from weft.spark.checkpoint.bucket_map import BucketMap, group_hash
+from weft.spark.partial.hash_tables import HashTables, through_tables
 from weft.spark.partial.row_exchange import able, own_types, send_rows
 from weft.spark.partial.spread import spread
-from weft.spark.physical.binder import Binding
+from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.physical.columns import PhysicalColumns
 from weft.spark.physical.rollup import Shared
 from weft.spark.physical.tables import NativeFeed, NativeTable, Texts, as_partials, from_rows, from_table, signed
@@ -27,7 +27,7 @@ LATEST = "latest"
 """The greatest event time among a partial's rows: the watermark comes from it."""
 
 
-def sub_aggregate(rows: DataFrame, binding: Binding, places: Places, ahead: int | None = None) -> DataFrame:
+def sub_aggregate(rows: DataFrame, binding: PhysicalPlan, places: BucketMap, ahead: int | None = None) -> DataFrame:
     """rows      (columns...)
     with_time (columns..., event time in microseconds, words...), those without a time dropped as window() drops them
     finer     (feed, slice, words..., keys..., latest, components...) of phantoms, where they pay
@@ -46,7 +46,9 @@ def sub_aggregate(rows: DataFrame, binding: Binding, places: Places, ahead: int 
     return _in_place(_from_rows(with_time, binding.feeds, scattered, binding, last), scattered, binding, places)
 
 
-def sub_aggregate_whole(rows: DataFrame, binding: Binding, places: Places) -> tuple[DataFrame, tuple[Scattered, ...]]:
+def sub_aggregate_whole(
+    rows: DataFrame, binding: PhysicalPlan, places: BucketMap
+) -> tuple[DataFrame, tuple[Scattered, ...]]:
     """The same of a table that is whole. Its partials say nothing of what is latest, for it needs no watermark; and
     feeds that do not gather are sent as rows, where buckets can make partials of those:
 
@@ -72,7 +74,7 @@ def sub_aggregate_whole(rows: DataFrame, binding: Binding, places: Places) -> tu
 
 
 def _in_place(
-    partials: DataFrame, scattered: Sequence[NativeFeed], binding: Binding, places: Places
+    partials: DataFrame, scattered: Sequence[NativeFeed], binding: PhysicalPlan, places: BucketMap
 ) -> DataFrame:
     """Each in its bucket; where some are still rows they are made one of each group."""
     if scattered:
@@ -80,9 +82,11 @@ def _in_place(
     return place(_with_buckets(partials, binding, places), places.buckets)
 
 
-def _shared(with_time: DataFrame, shared: Shared | Lfta, binding: Binding, places: Places, last: Texts) -> DataFrame:
+def _shared(
+    with_time: DataFrame, shared: Shared | HashTables, binding: PhysicalPlan, places: BucketMap, last: Texts
+) -> DataFrame:
     """By tables that several feeds are made from."""
-    if isinstance(shared, Lfta):
+    if isinstance(shared, HashTables):
         return _merge(_through_tables(with_time, shared, binding, last), binding, places)
     finer = _aggregate(_spread(with_time, shared.tables, shared.columns, last), shared.columns)
     return _merge(_roll_up(finer, shared.tables, binding), binding, places)
@@ -93,17 +97,17 @@ def place(partials: DataFrame, buckets: int) -> DataFrame:
     return partials.repartitionById(buckets, partials["bucket"])
 
 
-def timed(rows: DataFrame, binding: Binding) -> DataFrame:
+def timed(rows: DataFrame, binding: PhysicalPlan) -> DataFrame:
     """Rows with their event time in microseconds, without those that have none."""
     return rows.selectExpr("*", f"{binding.event_micros} AS {EVENT_TIME}").where(f"{EVENT_TIME} IS NOT NULL")
 
 
-def spread_rows(with_time: DataFrame, binding: Binding) -> DataFrame:
+def spread_rows(with_time: DataFrame, binding: PhysicalPlan) -> DataFrame:
     """Each row to each feed."""
     return _spread(with_time, binding.feeds, binding.columns, {})
 
 
-def _with_buckets(partials: DataFrame, binding: Binding, places: Places) -> DataFrame:
+def _with_buckets(partials: DataFrame, binding: PhysicalPlan, places: BucketMap) -> DataFrame:
     """A tree that has a home gets its feed's partials there: a feed whose trees have several sends them to each."""
     bucket = places.bucket(feed_hash(binding))
     if binding.homes:
@@ -139,7 +143,7 @@ def _aggregate(rows: DataFrame, columns: PhysicalColumns) -> DataFrame:
     return _group(rows, by, columns.slots)
 
 
-def _through_tables(with_time: DataFrame, lfta: Lfta, binding: Binding, last: Texts) -> DataFrame:
+def _through_tables(with_time: DataFrame, lfta: HashTables, binding: PhysicalPlan, last: Texts) -> DataFrame:
     """The partials of the feeds that have tables, and those of the others, which Spark makes from rows."""
     words = _words(binding.feeds)
     partials = through_tables(with_time, lfta, binding.columns, words, last)
@@ -152,7 +156,11 @@ def _through_tables(with_time: DataFrame, lfta: Lfta, binding: Binding, last: Te
 
 
 def _from_rows(
-    with_time: DataFrame, feeds: Sequence[NativeFeed], scattered: Sequence[NativeFeed], binding: Binding, last: Texts
+    with_time: DataFrame,
+    feeds: Sequence[NativeFeed],
+    scattered: Sequence[NativeFeed],
+    binding: PhysicalPlan,
+    last: Texts,
 ) -> DataFrame:
     """The partials of feeds that are made from rows; those of the scattered are a row each, several of a group."""
     columns, words = binding.columns, _words(feeds)
@@ -172,7 +180,7 @@ def _used(made: DataFrame, feeds: Sequence[NativeFeed], columns: PhysicalColumns
     return made.drop(*(set(columns.slots) - used))
 
 
-def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], binding: Binding) -> DataFrame:
+def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], binding: PhysicalPlan) -> DataFrame:
     """The partials of tables as partials of the feeds that each has, still several of a group.
 
     A feed that has a table for itself comes through unchanged: its partials are one a group already.
@@ -196,7 +204,7 @@ def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], binding: Binding) 
     return fed.drop("source", "fed_by")
 
 
-def _merge(partials: DataFrame, binding: Binding, places: Places) -> DataFrame:
+def _merge(partials: DataFrame, binding: PhysicalPlan, places: BucketMap) -> DataFrame:
     """One of each group, in its bucket. There are few here: they are sent as they are, and merged where they arrive."""
     types, columns = dict(partials.dtypes), binding.columns
     aggregates = {
@@ -215,7 +223,7 @@ def _group(rows: DataFrame, by: Sequence[str], aggregates: Mapping[str, str]) ->
     return rows.groupBy(*by).agg(*(F.expr(text).alias(name) for name, text in {**last, **aggregates}.items()))
 
 
-def feed_hash(binding: Binding) -> str:
+def feed_hash(binding: PhysicalPlan) -> str:
     """The hash of a partial's group, by the keys of its feed."""
     branches = " ".join(f"WHEN {feed.layout.number} THEN {group_hash(list(feed.keys))}" for feed in binding.feeds)
     return f"CASE feed {branches} END"

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from weft.aggregates import Component
 from weft.engine.partial.hash_tables import OPERATIONS, Cascade, CascadeTable, Out, Slot, bucket_bytes
-from weft.model import WeftError
+from weft.model import PlanError
 from weft.optimizer.phantoms import (
     Choice,
     Configuration,
@@ -57,12 +57,12 @@ SUM_DIGITS = 10
 """Digits that a sum of decimals has more, in Spark."""
 
 
-class TooLittleMemory(WeftError):
+class TooLittleMemory(PlanError):
     """No table fits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lfta:
+class HashTables:
     """Tables for some feeds, chosen for a memory, and the columns that they read."""
 
     feeds: tuple[NativeFeed, ...]
@@ -160,7 +160,7 @@ def make_lfta(
     memory: int,
     prices: Prices,
     how: str = "auto",
-) -> Lfta:
+) -> HashTables:
     """Phantoms and buckets for these feeds in so many bytes, by the groups that so many rows had.
 
     `how` is "auto", "always" or "never", as in `Phantoms`.
@@ -231,7 +231,7 @@ def _build(
     slots: Mapping[int, Mapping[str, Slot]],
     dictionaries: int,
     emptying: tuple[float, float],
-) -> Lfta:
+) -> HashTables:
     texts = dict.fromkeys(text for feed in feeds for text in attributes(feed).values())
     names = {text: f"x{place}" for place, text in enumerate(texts)}
     arguments = dict.fromkeys(slot.argument for of in slots.values() for slot in of.values() if slot.argument)
@@ -255,10 +255,10 @@ def _build(
         return CascadeTable(by, tuple(dict.fromkeys(held)), buckets[spec.relation], mine, children)
 
     inputs = {name: text for text, name in (names | read).items()}
-    return Lfta(tuple(feeds), found, inputs, tuple(map(table, found.configuration.raw)), dictionaries, *emptying)
+    return HashTables(tuple(feeds), found, inputs, tuple(map(table, found.configuration.raw)), dictionaries, *emptying)
 
 
-def through_tables(timed: DataFrame, lfta: Lfta, columns: PhysicalColumns, words: int, last: Texts) -> DataFrame:
+def through_tables(timed: DataFrame, lfta: HashTables, columns: PhysicalColumns, words: int, last: Texts) -> DataFrame:
     """timed     (columns..., event time in microseconds)
     partials  (feed, slice, words..., keys..., latest, components...), some of one group
     """
@@ -271,7 +271,7 @@ def through_tables(timed: DataFrame, lfta: Lfta, columns: PhysicalColumns, words
     sent |= {column: _type(slot, types) for column, slot in slots.items() if column != "latest" or last}
     ddl = ", ".join(f"`{name}` {spark_type}" for name, spark_type in sent.items())
     schema = to_arrow_schema(StructType.fromDDL(ddl), timezone="UTC")
-    return rows.mapInArrow(LftaTask(lfta.roots, schema, lfta.dictionary_bytes).run, ddl)
+    return rows.mapInArrow(HashTableTask(lfta.roots, schema, lfta.dictionary_bytes).run, ddl)
 
 
 def _type(slot: Slot, types: Mapping[str, str]) -> str:
@@ -287,7 +287,7 @@ def _type(slot: Slot, types: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class LftaTask:
+class HashTableTask:
     """The tables of a task, emptied at its end."""
 
     roots: tuple[CascadeTable, ...]

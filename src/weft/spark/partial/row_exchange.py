@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from weft.engine.partial.from_rows import Scattered
-from weft.spark.checkpoint.bucket_map import Places, group_hash
-from weft.spark.physical.binder import Binding
+from weft.spark.checkpoint.bucket_map import BucketMap, group_hash
+from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.physical.tables import NativeFeed, Texts, as_partials
 
-PLAIN = re.compile(
-    r"boolean|tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|string|binary|decimal\(\d+,\d+\)"
-)
+PLAIN = re.compile(r"boolean|tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|string|binary|decimal\(\d+,\d+\)")
 """Types of keys that are equal where their bytes are. Zeros and NaN are not, nor are strings with a collation."""
 
 COMPARED = re.compile(rf"{PLAIN.pattern}|float|double")
@@ -39,7 +37,7 @@ def own_types(with_time: DataFrame, feeds: Sequence[NativeFeed]) -> Texts:
     return dict(with_time.selectExpr(*(f"{lift} AS {name}" for name, lift in lifts.items())).dtypes) if lifts else {}
 
 
-def able(feeds: Sequence[NativeFeed], binding: Binding, types: Texts) -> list[NativeFeed]:
+def able(feeds: Sequence[NativeFeed], binding: PhysicalPlan, types: Texts) -> list[NativeFeed]:
     """Those that buckets can make the partials of; `types` are of their partial columns.
 
     What a sum is that leaves its type without an error, Spark says.
@@ -56,7 +54,7 @@ def able(feeds: Sequence[NativeFeed], binding: Binding, types: Texts) -> list[Na
 
 
 def send_rows(
-    with_time: DataFrame, feeds: Sequence[NativeFeed], binding: Binding, places: Places, types: Texts
+    with_time: DataFrame, feeds: Sequence[NativeFeed], binding: PhysicalPlan, places: BucketMap, types: Texts
 ) -> tuple[DataFrame, tuple[Scattered, ...]]:
     """with_time  (columns..., event time in microseconds, words...)
     numbered   (columns of the feeds..., the bucket of its group in each feed)
@@ -87,7 +85,7 @@ def send_rows(
     return marked, tuple(found)
 
 
-def _texts(feed: NativeFeed, binding: Binding, types: Texts) -> Texts:
+def _texts(feed: NativeFeed, binding: PhysicalPlan, types: Texts) -> Texts:
     """Of each column of the feed's partials that rows are not merely counted for."""
     slots = {name: types[name] for names in feed.layout.columns for name in names}
     texts = as_partials(feed, binding.columns, len(feed.layout.words), slots)

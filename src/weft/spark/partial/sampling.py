@@ -37,7 +37,7 @@ _HALF = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class GroupSample:
     columns: Mapping[str, Hashes]
     """By the text of each expression."""
     rows: int
@@ -83,7 +83,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Signatures:
+class SignatureCounts:
     """Which of some filters each of some rows passed, in the order of arrival, and the group that it was of."""
 
     groups: Hashes
@@ -116,7 +116,7 @@ class Signatures:
 
 def take_signatures(
     rows: DataFrame, filters: Mapping[tuple[str, ...], Sequence[str]]
-) -> dict[tuple[str, ...], Signatures]:
+) -> dict[tuple[str, ...], SignatureCounts]:
     """For the filters of each grouping, by its keys: one small Spark job, however many there are."""
     every = sorted({text for some in filters.values() for text in some})
     signature = Signature(tuple(every), all_rows=True)
@@ -131,12 +131,12 @@ def take_signatures(
         for text, number in zip(every, numbers, strict=True)
     }
     return {
-        keys: Signatures(found.column(f"g{i}").to_numpy().view(np.uint64), {text: passed[text] for text in some})
+        keys: SignatureCounts(found.column(f"g{i}").to_numpy().view(np.uint64), {text: passed[text] for text in some})
         for i, (keys, some) in enumerate(filters.items())
     }
 
 
-def take_sample(timed: DataFrame, relations: Iterable[Iterable[str]]) -> Sample:
+def take_sample(timed: DataFrame, relations: Iterable[Iterable[str]]) -> GroupSample:
     """Rows with all that tells the groups of some relations apart: one small Spark job, however many there are, and one
     more where its rows cannot tell."""
     asked = [frozenset(texts) for texts in relations]
@@ -147,12 +147,12 @@ def take_sample(timed: DataFrame, relations: Iterable[Iterable[str]]) -> Sample:
     return sample
 
 
-def _take(timed: DataFrame, texts: Sequence[str], rows: int) -> Sample:
+def _take(timed: DataFrame, texts: Sequence[str], rows: int) -> GroupSample:
     names = {text: f"x{place}" for place, text in enumerate(texts)}
     hashed = timed.selectExpr(*(f"xxhash64({text}) AS {name}" for text, name in names.items()))
     found = hashed.limit(rows).toArrow()
     columns = {text: found.column(name).to_numpy().view(np.uint64) for text, name in names.items()}
-    return Sample(columns, found.num_rows)
+    return GroupSample(columns, found.num_rows)
 
 
 def _different(hashes: Hashes) -> float:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from weft.spark.checkpoint.bucket_map import Places, slot
+from weft.spark.checkpoint.bucket_map import BucketMap, slot
 from weft.spark.partial.aggregate import feed_hash, spread_rows, timed
-from weft.spark.physical.binder import Binding
+from weft.spark.physical.binder import PhysicalPlan
 
 SAMPLE = 50_000
 """Rows that are looked at: a moment, and enough to tell groups that are always there from others."""
 
 
-def weigh(rows: DataFrame, binding: Binding, buckets: int) -> Places:
+def weigh(rows: DataFrame, binding: PhysicalPlan, buckets: int) -> BucketMap:
     """Places by the first of these rows; by hash alone where there is nothing to place.
 
     rows      (columns...)
@@ -21,9 +21,9 @@ def weigh(rows: DataFrame, binding: Binding, buckets: int) -> Places:
     """
     keyed = [str(feed.layout.number) for feed in binding.feeds if feed.keys]
     if buckets == 1 or not keyed:
-        return Places(buckets)
+        return BucketMap(buckets)
     first = spread_rows(timed(rows.limit(SAMPLE), binding), binding)
     partials = first.select("feed", "slice", *binding.columns.key_types).distinct()
     partials = partials.where(f"slice IS NOT NULL AND feed IN ({', '.join(keyed)})")
     counts = partials.selectExpr(f"{slot(feed_hash(binding))} AS slot").groupBy("slot").count().collect()
-    return Places.weighed(buckets, {row["slot"]: float(row["count"]) for row in counts})
+    return BucketMap.weighed(buckets, {row["slot"]: float(row["count"]) for row in counts})

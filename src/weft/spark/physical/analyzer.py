@@ -25,7 +25,7 @@ from weft.sql import refuse, standing_in
 SPARE = 1000
 
 
-class Known:
+class AnalysisCache:
     """What Spark has said before about one stream: a query that stays is not analysed again when another one joins.
 
     Refusals are not kept: what Spark refuses today it may know tomorrow, such as a function that is registered then.
@@ -41,9 +41,9 @@ class Known:
         self.bound: dict[str, tuple[ACQ, QueryLayout]] = {}
         """Queries as they were bound, by name."""
 
-    def copy(self) -> Known:
+    def copy(self) -> AnalysisCache:
         """The same, to learn more from on its own."""
-        other = Known()
+        other = AnalysisCache()
         other.schemas, other.types = dict(self.schemas), dict(self.types)
         other.deterministic, other.filters = set(self.deterministic), set(self.filters)
         other.shapes, other.bound = dict(self.shapes), dict(self.bound)
@@ -59,11 +59,11 @@ class Known:
         return found[1] if found is not None and found[0] is acq else None
 
 
-_KNOWN: ContextVar[Known | None] = ContextVar("known", default=None)
+_KNOWN: ContextVar[AnalysisCache | None] = ContextVar("known", default=None)
 
 
 @contextmanager
-def remembering(known: Known) -> Iterator[None]:
+def remembering(known: AnalysisCache) -> Iterator[None]:
     """Every analysis in here asks Spark only what it has not said yet."""
     token = _KNOWN.set(known)
     try:
@@ -72,10 +72,12 @@ def remembering(known: Known) -> Iterator[None]:
         _KNOWN.reset(token)
 
 
-class Analysis:
+class Analyzer:
     """Spark's analyser over an empty table with the stream's columns."""
 
-    def __init__(self, open_session: Callable[[], SparkSession], in_utc: bool, source: str, known: Known) -> None:
+    def __init__(
+        self, open_session: Callable[[], SparkSession], in_utc: bool, source: str, known: AnalysisCache
+    ) -> None:
         self._open_session = open_session
         self._source = source
         self.known = known
@@ -133,7 +135,7 @@ class Analysis:
 
 
 @contextmanager
-def analysis(spark: SparkSession, schema: StructType, source: str) -> Iterator[Analysis]:
+def analysis(spark: SparkSession, schema: StructType, source: str) -> Iterator[Analyzer]:
     """A copy of the session, with its settings and functions: the table's name touches nobody's catalogue.
 
     It is made when there is a question to Spark that nobody has asked before.
@@ -152,7 +154,7 @@ def analysis(spark: SparkSession, schema: StructType, source: str) -> Iterator[A
 
     in_utc = spark.conf.get("spark.sql.session.timeZone") in ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
     try:
-        yield Analysis(open_session, in_utc, source, _KNOWN.get() or Known())
+        yield Analyzer(open_session, in_utc, source, _KNOWN.get() or AnalysisCache())
     finally:
         if open_session.cache_info().currsize:
             open_session().catalog.dropTempView(source.strip("`"))

@@ -27,9 +27,9 @@ from weft.engine.project import CannotEvaluate, Typed, bind
 from weft.model import ACQ, Call, Edges, Expression, Output, Window
 from weft.optimizer.placement.ungrouped import place_homes
 from weft.plan import Feed, Plan
-from weft.spark.physical.analyzer import Analysis, analysis
+from weft.spark.physical.analyzer import Analyzer, analysis
 from weft.spark.physical.columns import PhysicalColumns
-from weft.spark.physical.filter_classes import Classing
+from weft.spark.physical.filter_classes import FilterClasses
 from weft.spark.physical.rollup import Phantoms
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.slicing import feed_slicing, micros
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class PhysicalPlan:
     """A plan bound to a stream: the native expressions for Spark and the layout for the buckets."""
 
     layout: Layout
@@ -53,7 +53,7 @@ class Binding:
     replayed: tuple[Replayed, ...] = ()
     """Partials of the past that the next batch takes in."""
     phantoms: Phantoms = field(default_factory=Phantoms, compare=False)
-    classes: tuple[Classing, ...] = ()
+    classes: tuple[FilterClasses, ...] = ()
     """Of the filters of each feed of the plan."""
 
     @property
@@ -62,7 +62,7 @@ class Binding:
         found = {f.layout.number: {t.home for t in f.layout.trees if t.home is not None} for f in self.feeds}
         return {number: tuple(sorted(homes)) for number, homes in found.items() if homes}
 
-    def with_layout(self, layout: Layout) -> Binding:
+    def with_layout(self, layout: Layout) -> PhysicalPlan:
         feeds = tuple(replace(native, layout=feed) for native, feed in zip(self.feeds, layout.feeds, strict=True))
         return replace(self, layout=layout, feeds=feeds)
 
@@ -74,7 +74,7 @@ def bind_plan(
     groupings: Sequence[tuple[str, ...]] = (),
     phantoms: Phantoms | None = None,
     buckets: int = 1,
-) -> Binding:
+) -> PhysicalPlan:
     """`groupings` keep the numbers that they have in this order; others get the next ones. Trees without keys are
     placed in `buckets`.
     """
@@ -94,7 +94,7 @@ def bind_plan(
             ansi=spark.conf.get("spark.sql.ansi.enabled") == "true",
             time_type=pa.timestamp("us", None if native == "timestamp_ntz" else "UTC"),
         )
-        return Binding(
+        return PhysicalPlan(
             layout,
             tuple(feeds),
             event_micros,
@@ -111,7 +111,7 @@ class _Binder:
     def __init__(
         self,
         plan: Plan,
-        analyse: Analysis,
+        analyse: Analyzer,
         event_micros: str,
         groupings: Sequence[tuple[str, ...]],
         stream: DataFrame,
@@ -125,7 +125,7 @@ class _Binder:
         self._analyse = analyse
         self._event_micros = event_micros
         self.columns = PhysicalColumns()
-        self.classes: list[Classing] = []
+        self.classes: list[FilterClasses] = []
         self._schemas: dict[ACQ | str, StructType] = {}
         self._numbers = count()
         self.groupings = {keys: number for number, keys in enumerate(groupings)}
@@ -151,7 +151,7 @@ class _Binder:
         filters = sorted({q.where for q in queries if q.where is not None})
         rows = float(self._plan.rate / feed.edge_rate) if feed.edge_rate else inf
         known = partial(self._phantoms.occurrences, self._stream)
-        classing = Classing.of(feed.keys, filters, rows, known)
+        classing = FilterClasses.of(feed.keys, filters, rows, known)
         self.classes.append(classing)
         place: dict[str | None, int] = {filters[f]: i for i, each in enumerate(classing.classes) for f in each}
         found: list[list[ACQ]] = [[] for _ in classing.classes or (None,)]
@@ -256,9 +256,7 @@ class _Binder:
                 edges = tree.edges if whole and len(parts) == 1 else _edges(acqs)
                 begins = _begins(edges, queries)
                 number = next(self._numbers)
-                yield TreeLayout(
-                    number, grouping, edges, used, filters, words, queries, serving, begins, home=home
-                )
+                yield TreeLayout(number, grouping, edges, used, filters, words, queries, serving, begins, home=home)
 
     def _query(self, acq: ACQ, types: Mapping[str, str]) -> QueryLayout:
         layout = self._analyse.known.layout(acq)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from weft.optimizer.phantoms.relation import Relation, show
 from weft.plan.passes import SharedPass, Sharing
-from weft.spark.physical.binder import Binding
+from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.physical.tables import NativeFeed
 
 
-def sharing(binding: Binding) -> Sharing:
+def sharing(binding: PhysicalPlan) -> Sharing:
     phantoms = binding.phantoms
     found = phantoms.found if phantoms.found and len(phantoms.found.tables) == len(binding.feeds) else None
     lfta = phantoms.lfta

@@ -15,10 +15,10 @@ from weft.optimizer.choose_techniques import Latency, load_speeds, serve
 from weft.optimizer.cost.seconds import estimate
 from weft.optimizer.incremental import Curve, change_plan
 from weft.plan import Plan
-from weft.spark.execution.statistics import Seen
-from weft.spark.options import Times
-from weft.spark.physical.analyzer import Known, remembering
-from weft.spark.physical.binder import Binding, bind_plan
+from weft.spark.execution.statistics import StreamStatistics
+from weft.spark.options import TimeOptions
+from weft.spark.physical.analyzer import AnalysisCache, remembering
+from weft.spark.physical.binder import PhysicalPlan, bind_plan
 from weft.spark.physical.rollup import Phantoms
 from weft.sql import refuse
 
@@ -30,7 +30,7 @@ DEFAULT_TOLERANCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Weaver:
+class Planner:
     """What stays the same however the queries of a job change."""
 
     stream: DataFrame
@@ -43,8 +43,8 @@ class Weaver:
     """What plans are compared by; one that is mended stays near the one that it comes from."""
     tolerance: float | None = DEFAULT_TOLERANCE
     """None: a mended plan is never made anew."""
-    times: Times = field(default_factory=Times)
-    known: Known = field(default_factory=Known, compare=False, repr=False)
+    times: TimeOptions = field(default_factory=TimeOptions)
+    known: AnalysisCache = field(default_factory=AnalysisCache, compare=False, repr=False)
     phantoms: Phantoms = field(default_factory=Phantoms, compare=False, repr=False)
     synopsis_limit: int | None = None
     """Bytes of values that all buckets may keep together; None: as many as come."""
@@ -55,7 +55,7 @@ class Weaver:
     def deviation(self) -> Fraction | None:
         return None if self.tolerance is None else Fraction(str(self.tolerance))
 
-    def weave(self, workload: Workload, groupings: Groupings = ()) -> tuple[Plan, Binding]:
+    def weave(self, workload: Workload, groupings: Groupings = ()) -> tuple[Plan, PhysicalPlan]:
         """A plan for all the queries, and its binding."""
         for acq in workload:
             self._check(acq, workload[0])
@@ -64,7 +64,7 @@ class Weaver:
 
     def mend(
         self, plan: Plan, joining: Sequence[ACQ], leaving: Sequence[str], groupings: Groupings
-    ) -> tuple[Plan, Binding]:
+    ) -> tuple[Plan, PhysicalPlan]:
         """The plan with some queries more and some less; trees that nothing happens to stay as they are."""
         for acq in joining:
             self._check(acq, plan.workload[0])
@@ -76,7 +76,7 @@ class Weaver:
         """The plan that `mend` would make for queries more; nothing is remembered of them."""
         return replace(self, known=self.known.copy()).mend(plan, joining, (), groupings)[0]
 
-    def anew(self, workload: Workload, curve: Curve, seen: Seen) -> tuple[Plan, Curve]:
+    def anew(self, workload: Workload, curve: Curve, seen: StreamStatistics) -> tuple[Plan, Curve]:
         """A plan for all the queries, which the curve learns from. It has a slope of its own from two plans on."""
         if len(curve.points) < 2 and len(workload) > 1:
             half = self._optimize(Workload(workload[: len(workload) // 2]), seen.rate, seen.stream)
@@ -94,14 +94,14 @@ class Weaver:
         weights = self._weights()
         return float(plan.cost) if weights is None else estimate(plan, weights, stream).seconds
 
-    def is_off(self, plan: Plan, counted: Seen, seen: Seen, tolerance: Fraction) -> bool:
+    def is_off(self, plan: Plan, counted: StreamStatistics, seen: StreamStatistics, tolerance: Fraction) -> bool:
         """Whether the plan's estimate is, for the stream as it was seen."""
         if self.cost == "operations":  # a plan's operations hang on nothing else, and on that less than its trees do
             return abs(seen.rate - counted.rate) > tolerance * counted.rate
         expected = self.price(plan, counted.stream)
         return abs(self.price(self.at_rate(plan, seen.rate), seen.stream) - expected) > tolerance * expected
 
-    def bind(self, plan: Plan, groupings: Groupings) -> Binding:
+    def bind(self, plan: Plan, groupings: Groupings) -> PhysicalPlan:
         with remembering(self.known):
             binding = bind_plan(plan, self.stream, self.event_time, groupings, self.phantoms, self.buckets)
         return binding.with_layout(self.times.keep(binding.layout))

@@ -20,9 +20,9 @@ from weft.optimizer.phantoms.collisions import Flows
 from weft.optimizer.phantoms.feeding_graph import FeedingGraph
 from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.rollup import Asked, RollUp, roll_up
-from weft.spark.partial.hash_tables import TABLE_MEMORY, Lfta, make_lfta, tabled
+from weft.spark.partial.hash_tables import TABLE_MEMORY, HashTables, make_lfta, tabled
 from weft.spark.partial.hash_tables import relation as tabled_relation
-from weft.spark.partial.sampling import Sample, Signatures, take_sample, take_signatures
+from weft.spark.partial.sampling import GroupSample, SignatureCounts, take_sample, take_signatures
 from weft.spark.physical.columns import PhysicalColumns
 from weft.spark.physical.filter_classes import apart
 from weft.spark.physical.signature import Signature
@@ -82,20 +82,20 @@ class Phantoms:
         self.memory = memory
         self.found: RollUp | None = None
         """What was chosen last, and what it saves; None: nothing has been counted yet."""
-        self.lfta: Lfta | None = None
+        self.lfta: HashTables | None = None
         """The tables instead, where they are cheaper or wanted."""
         self.flows: Flows | None = None
         """How long rows of a group stayed together when tables were thought of; None: they were not."""
         self._feeds: tuple[NativeFeed, ...] = ()
         self._wait, self._pause = 0, 1
-        self.signatures: dict[tuple[str, ...], Signatures] = {}
+        self.signatures: dict[tuple[str, ...], SignatureCounts] = {}
         """How often each occurs, by the keys of a grouping."""
         self.signed = 0
         """How often they were counted."""
         self._filters: dict[tuple[str, ...], set[str]] = {}
         self._unsigned, self._unsigned_pause = 0, 1
 
-    def occurrences(self, stream: DataFrame, filters: Sequence[str], keys: tuple[str, ...]) -> Signatures | None:
+    def occurrences(self, stream: DataFrame, filters: Sequence[str], keys: tuple[str, ...]) -> SignatureCounts | None:
         """What is known of these filters' signatures. A table can be looked into at once; of a stream, what batches
         showed."""
         if self._knows(filters, keys):
@@ -113,7 +113,7 @@ class Phantoms:
     def _knows(self, filters: Iterable[str], keys: tuple[str, ...]) -> bool:
         return keys in self.signatures and set(filters) <= self.signatures[keys].passed.keys()
 
-    def _keep(self, found: Mapping[tuple[str, ...], Signatures]) -> bool:
+    def _keep(self, found: Mapping[tuple[str, ...], SignatureCounts]) -> bool:
         """Whether some of it tells anything."""
         enough = {keys: some for keys, some in found.items() if some.rows >= FEWEST}
         self.signatures |= enough
@@ -136,7 +136,9 @@ class Phantoms:
         self._unsigned_pause = RECOUNT if told else min(RECOUNT, 2 * self._unsigned_pause)
         self._unsigned = self._unsigned_pause - 1
 
-    def share(self, timed: DataFrame, feeds: tuple[NativeFeed, ...], bound: PhysicalColumns) -> Shared | Lfta | None:
+    def share(
+        self, timed: DataFrame, feeds: tuple[NativeFeed, ...], bound: PhysicalColumns
+    ) -> Shared | HashTables | None:
         """The tables for a batch; None: each feed takes rows."""
         self._count_signatures(timed, feeds)
         forced = self.groupings == "lfta"
@@ -188,9 +190,7 @@ class Phantoms:
         asked = zip(feeds, self.found.asked, strict=True)
         return [feed for feed, group_by in asked if group_by.partials > GATHERED and feed.scatters]
 
-    def sent_as_rows(
-        self, feeds: Sequence[NativeFeed], able: Sequence[NativeFeed], buckets: int
-    ) -> list[NativeFeed]:
+    def sent_as_rows(self, feeds: Sequence[NativeFeed], able: Sequence[NativeFeed], buckets: int) -> list[NativeFeed]:
         """Feeds whose rows are sent as they are, once to each bucket, and told apart there; `able` are those that can.
 
         Many feeds share a row's copies. Where its groups are hashed, the next feed finds the row in its bucket already
@@ -279,7 +279,7 @@ class _Wanted:
     def relations(self) -> list[tuple[str, ...]]:
         return [*(_counted([feed]) for feed in self.feeds), *self.candidates.values()]
 
-    def chosen(self, sample: Sample, prices: TablePrices) -> RollUp:
+    def chosen(self, sample: GroupSample, prices: TablePrices) -> RollUp:
         asked = [Asked(_relation(f), sample.partials(_counted([f])), f.rolls) for f in self.feeds]
         return roll_up(asked, {r: sample.partials(t) for r, t in self.candidates.items()}, prices.native)
 

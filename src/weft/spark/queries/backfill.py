@@ -20,18 +20,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from weft.engine import FeedLayout, Layout, TreeLayout
-from weft.model import ACQ, WeftError, Workload
-from weft.spark.checkpoint.bucket_map import Places, group_hash
-from weft.spark.checkpoint.files import Store
+from weft.model import ACQ, RunError, Workload
+from weft.spark.checkpoint.bucket_map import BucketMap, group_hash
+from weft.spark.checkpoint.files import CheckpointFiles
 from weft.spark.partial.aggregate import sub_aggregate
-from weft.spark.physical.binder import Binding
-from weft.spark.physical.planner import Weaver
+from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.planner import Planner
 from weft.spark.physical.rollup import Phantoms
 from weft.spark.session import batch_settings
 from weft.spark.sinks.base import folder_of
 
 
-class CannotReplay(WeftError):
+class CannotBackfill(RunError):
     """A source that does not give again what it gave."""
 
 
@@ -54,7 +54,7 @@ class Replayed:
     folder: str
     feed: FeedLayout
 
-    def read(self, spark: SparkSession, places: Places, layout: Layout) -> DataFrame:
+    def read(self, spark: SparkSession, places: BucketMap, layout: Layout) -> DataFrame:
         """(bucket, feed, slice, latest, and the other columns under names that no other feed has)
 
         The job may have other buckets than when they were written.
@@ -83,7 +83,7 @@ class Replays:
     """The past of queries that wait for it, a thread and a Spark query each."""
 
     def __init__(
-        self, store: Store, weaver: Weaver, buckets: int, failed: Callable[[str, Held, Exception], None]
+        self, store: CheckpointFiles, weaver: Planner, buckets: int, failed: Callable[[str, Held, Exception], None]
     ) -> None:
         """`failed` is told in the replay's own thread."""
         self._store = store
@@ -159,19 +159,19 @@ class Replays:
         self.wait()
         self._readings.clear()
 
-    def _folder(self, name: str, held: Held) -> Store:
+    def _folder(self, name: str, held: Held) -> CheckpointFiles:
         return self._store.at(f"replays/{held.folder or folder_of(name)}")
 
-    def _bound(self, acq: ACQ, groupings: Sequence[tuple[str, ...]]) -> Binding:
+    def _bound(self, acq: ACQ, groupings: Sequence[tuple[str, ...]]) -> PhysicalPlan:
         # What the job counts of its batches is no business of a thread beside them.
         return replace(self._weaver, phantoms=Phantoms("never")).weave(Workload([acq]), groupings)[1]
 
-    def _replay(self, name: str, held: Held, reading: Reading, binding: Binding) -> None:
+    def _replay(self, name: str, held: Held, reading: Reading, binding: PhysicalPlan) -> None:
         here = self._folder(name, held)
         try:
             self._read_again(here, held, reading, binding)
             if not self.done(name, held) and not reading.stopping.is_set():
-                raise CannotReplay("the source ended before what the job has read of it came again")
+                raise CannotBackfill("the source ended before what the job has read of it came again")
         except Exception as error:
             if not reading.stopping.is_set():
                 self._failed(name, held, error)
@@ -179,7 +179,7 @@ class Replays:
             if reading.end():
                 here.clear()
 
-    def _read_again(self, here: Store, held: Held, reading: Reading, binding: Binding) -> None:
+    def _read_again(self, here: CheckpointFiles, held: Held, reading: Reading, binding: PhysicalPlan) -> None:
         trial = f"spark-{uuid.uuid4().hex[:8]}"  # what an earlier trial has committed must not count
 
         def aggregate(rows: DataFrame, batch: int) -> None:
@@ -188,7 +188,7 @@ class Replays:
             if held.begin is not None:
                 rows = rows.where(f"{binding.event_micros} >= {held.begin}L")
             with batch_settings(rows.sparkSession, self._buckets):
-                partials = sub_aggregate(rows, binding, Places(self._buckets))
+                partials = sub_aggregate(rows, binding, BucketMap(self._buckets))
                 partials.write.mode("overwrite").parquet(here.path("partials"))
             here.sync()  # Spark makes nothing durable
             here.write_json("done.json", {})

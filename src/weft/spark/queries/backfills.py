@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from weft.engine import TreeLayout
 from weft.engine.plan_transition import Reader
 from weft.model import ACQ
-from weft.spark.checkpoint.batch_log import Record
-from weft.spark.physical.binder import Binding
+from weft.spark.checkpoint.batch_log import BatchRecord
+from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.queries.backfill import Held, Replayed, Replays
-from weft.spark.queries.pending import Pending
+from weft.spark.queries.pending import NextPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Pasts:
         return {n: Reader(self.held[n].begin, (self.held[n].pool,)) for n in joined if n in self.held}
 
 
-class Waiting:
+class Backfills:
     """Who waits, from the batch that took it up to the one that takes in its past.
 
     Called under the lock of the one that has it; what is read beside the job has threads of its own (see `replay`).
@@ -61,7 +61,12 @@ class Waiting:
         return {n: held for n, held in arrived.items() if n in queries and self._replays.done(n, held)}
 
     def pasts(
-        self, pending: Pending, bound: Binding, before: Record | None, arrived: Mapping[str, Held], following: int
+        self,
+        pending: NextPlan,
+        bound: PhysicalPlan,
+        before: BatchRecord | None,
+        arrived: Mapping[str, Held],
+        following: int,
     ) -> Pasts:
         """`following` is the first number that a pool may have."""
         queries, groupings = pending.plan.workload.by_name, bound.groupings
@@ -70,7 +75,9 @@ class Waiting:
         replayed = (self._replays.replayed(n, queries[n], held, feed, groupings) for feed, (n, held) in named)
         return Pasts(dict(self.held), arrived, pools, tuple(replayed))
 
-    def _hold(self, pending: Pending, bound: Binding, before: Record, following: int) -> tuple[TreeLayout, ...]:
+    def _hold(
+        self, pending: NextPlan, bound: PhysicalPlan, before: BatchRecord, following: int
+    ) -> tuple[TreeLayout, ...]:
         """Those who join from the source wait: a pool for what is to come, each."""
         pools: list[TreeLayout] = []
         for name in (query.name for query in bound.layout.queries):

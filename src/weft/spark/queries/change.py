@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from weft.model import ACQ, Life
-from weft.spark.checkpoint.files import Store
+from weft.spark.checkpoint.files import CheckpointFiles
 from weft.sql import parse
 
 Joining = Literal["now", "state", "source", "instead"]
@@ -29,7 +29,7 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryChange:
     """Queries that leave, then queries that join."""
 
     leaving: Mapping[str, str]
@@ -45,31 +45,31 @@ class Asked:
         return {name: Join(how, self.begin) for name, how in self.how.items()}
 
 
-def write_asked(store: Store, number: int, asked: Asked) -> None:
+def write_asked(store: CheckpointFiles, number: int, asked: QueryChange) -> None:
     queries = [{"name": q.name, "text": q.identity, "life": q.life and asdict(q.life)} for q in asked.joining]
     told = {"leaving": dict(asked.leaving), "joining": queries, "how": dict(asked.how), "begin": asked.begin}
     store.write_json(_name(number), told)
 
 
-def read_asked(store: Store, taken: int, event_time: str) -> dict[int, Asked]:
+def read_asked(store: CheckpointFiles, taken: int, event_time: str) -> dict[int, QueryChange]:
     """By number, all after those that a plan has taken in."""
     numbers = [int(name.removesuffix(".json")) for name in store.names("asked") if name[:8].isdigit()]
     return {number: _read(store, number, event_time) for number in sorted(numbers) if number > taken}
 
 
-def forget_asked(store: Store, taken: int) -> None:
+def forget_asked(store: CheckpointFiles, taken: int) -> None:
     for name in store.names("asked"):
         if name[:8].isdigit() and int(name.removesuffix(".json")) <= taken:
             store.delete(f"asked/{name}")
 
 
-def _read(store: Store, number: int, event_time: str) -> Asked:
+def _read(store: CheckpointFiles, number: int, event_time: str) -> QueryChange:
     found = store.read_json(_name(number))
     joining = []
     for told in found["joining"]:
         (query,) = parse(told["text"], event_time=event_time, name=told["name"])
         joining.append(replace(query, life=told["life"] and Life(**told["life"])))
-    return Asked(found["leaving"], joining, found["how"], found["begin"])
+    return QueryChange(found["leaving"], joining, found["how"], found["begin"])
 
 
 def _name(number: int) -> str:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from weft.engine import Layout
 from weft.model import ACQ, Life
 from weft.spark.checkpoint.plan_log import PlanRecord
-from weft.spark.queries.change import Asked
+from weft.spark.queries.change import QueryChange
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class Membership:
     """What a restart must know of them beside their texts."""
 
     live: tuple[str, ...] = ()
@@ -25,20 +25,20 @@ class Members:
     """Changes that were asked for since the checkpoint began."""
 
     @classmethod
-    def of(cls, record: PlanRecord) -> Members:
+    def of(cls, record: PlanRecord) -> Membership:
         return cls(record.live, record.dropped, record.lives, record.asked)
 
-    def after(self, change: Asked) -> Members:
+    def after(self, change: QueryChange) -> Membership:
         """One change more was asked for."""
         staying = {name: life for name, life in self.lives.items() if name not in change.leaving}
-        return Members(
+        return Membership(
             live_after(self.live, change),
             and_dropped(self.dropped, change.leaving),
             {**staying, **lives_of(change.joining)},
             self.asked + 1,
         )
 
-    def begun(self, at: int | None) -> Members:
+    def begun(self, at: int | None) -> Membership:
         """A life begins with the first batch that knows the time."""
         return replace(self, lives={name: life.begun(at) for name, life in self.lives.items()})
 
@@ -48,13 +48,11 @@ class Members:
         return [n for n, end in ends.items() if watermark is not None and end is not None and end <= watermark]
 
 
-def live_after(live: Iterable[str], change: Asked) -> tuple[str, ...]:
+def live_after(live: Iterable[str], change: QueryChange) -> tuple[str, ...]:
     return (*(name for name in live if name not in change.leaving), *(q.name for q in change.joining))
 
 
-def and_dropped(
-    dropped: Mapping[str, tuple[str, ...]], leaving: Mapping[str, str]
-) -> dict[str, tuple[str, ...]]:
+def and_dropped(dropped: Mapping[str, tuple[str, ...]], leaving: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Each text once, though it may have come and gone more often."""
     more = {name: tuple(dict.fromkeys((*dropped.get(name, ()), text))) for name, text in leaving.items()}
     return {**dropped, **more}

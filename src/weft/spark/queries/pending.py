@@ -6,41 +6,41 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from weft.plan import Plan
-from weft.spark.checkpoint.plan_log import Change
-from weft.spark.physical.binder import Binding
+from weft.spark.checkpoint.plan_log import PlanChange
+from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.queries.change import Join
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class NextPlan:
     """What the next batch goes by, and what led there since the last one."""
 
     plan: Plan
     version: int = 0
     """Of the plan: grows with every change that is asked for, and with every better plan that is found."""
-    binding: Binding | None = None
+    binding: PhysicalPlan | None = None
     """None: there is nothing to take up."""
     joining: Mapping[str, Join] = field(default_factory=dict)
     """Queries that no batch has taken up yet."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PlanChange, ...] = ()
 
     def adopt(
         self,
         plan: Plan,
-        binding: Binding,
+        binding: PhysicalPlan,
         reason: str,
         cost_before: float | None,
         joining: Mapping[str, Join] | None = None,
-    ) -> Pending:
+    ) -> NextPlan:
         """Another plan. Who joined since the last batch and has left again does not join."""
         joins = {n: j for n, j in {**self.joining, **(joining or {})}.items() if n in plan.workload.by_name}
-        changes = (*self.changes, Change.to(plan, reason, cost_before))
-        return Pending(plan, self.version + 1, binding, joins, changes)
+        changes = (*self.changes, PlanChange.to(plan, reason, cost_before))
+        return NextPlan(plan, self.version + 1, binding, joins, changes)
 
-    def tell(self, reason: str, bare: Binding) -> Pending:
+    def tell(self, reason: str, bare: PhysicalPlan) -> NextPlan:
         """The plan stays, and something that the next batch writes down has changed; `bare` is what it runs by now."""
-        change = Change.to(self.plan, reason, float(self.plan.cost))
+        change = PlanChange.to(self.plan, reason, float(self.plan.cost))
         return replace(self, binding=self.binding or bare, changes=(*self.changes, change))
 
-    def taken_up(self) -> Pending:
-        return Pending(self.plan, self.version)
+    def taken_up(self) -> NextPlan:
+        return NextPlan(self.plan, self.version)

@@ -17,19 +17,19 @@ from typing import Any
 from weft.engine import Layout
 from weft.model import ACQ, WeftError
 from weft.plan import Plan
-from weft.spark.checkpoint.batch_log import Record
-from weft.spark.checkpoint.files import Store, StoreError
+from weft.spark.checkpoint.batch_log import BatchRecord
+from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
 from weft.spark.checkpoint.plan_log import PlanRecord, newest_plan, plan_changes, write_plan
 from weft.spark.errors import failure, is_full
-from weft.spark.execution.statistics import Fed, Seen
-from weft.spark.physical.binder import Binding
-from weft.spark.physical.planner import Weaver
+from weft.spark.execution.statistics import Fed, StreamStatistics
+from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.planner import Planner
 from weft.spark.queries.backfill import Held, Replays
-from weft.spark.queries.backfills import Waiting
-from weft.spark.queries.change import Asked, forget_asked, read_asked, write_asked
-from weft.spark.queries.membership import Members, lives_of
-from weft.spark.queries.pending import Pending
-from weft.spark.queries.replanner import Basis, Found, Replanning
+from weft.spark.queries.backfills import Backfills
+from weft.spark.queries.change import QueryChange, forget_asked, read_asked, write_asked
+from weft.spark.queries.membership import Membership, lives_of
+from weft.spark.queries.pending import NextPlan
+from weft.spark.queries.replanner import Basis, Found, Replanner
 from weft.spark.queries.restore import former, resume
 from weft.spark.queries.validate import (
     CannotChange,
@@ -40,18 +40,18 @@ from weft.spark.queries.validate import (
     refuse_taken,
     refuse_unknown,
 )
-from weft.spark.queries.versions import Present, cut
+from weft.spark.queries.versions import ActivePlan, cut
 
 
-class Live:
+class QueryRegistry:
     """Who is in the job, by which plan the next batch runs, and what is written down of it."""
 
     def __init__(
         self,
-        weaver: Weaver,
+        weaver: Planner,
         plan: Plan,
-        binding: Binding,
-        store: Store,
+        binding: PhysicalPlan,
+        store: CheckpointFiles,
         opened: Callable[[Layout], None],
         buckets: int = 1,
     ) -> None:
@@ -67,26 +67,26 @@ class Live:
         self._fed = Fed()
         record = newest_plan(store)
         if record is None:
-            self._pending = Pending(plan)
-            self._members = Members(lives=lives_of(plan.workload))
-            self._waiting = Waiting(self.replays, {})
-            self._present = Present.first(plan, binding, self._members)
+            self._pending = NextPlan(plan)
+            self._members = Membership(lives=lives_of(plan.workload))
+            self._waiting = Backfills(self.replays, {})
+            self._present = ActivePlan.first(plan, binding, self._members)
             write_plan(store, self._present.record)
         else:
             self._resume(record, plan, binding)
-        self._replanning = Replanning(weaver, self.plan, self._planned)
+        self._replanning = Replanner(weaver, self.plan, self._planned)
 
-    def _resume(self, record: PlanRecord, given: Plan, binding: Binding) -> None:
+    def _resume(self, record: PlanRecord, given: Plan, binding: PhysicalPlan) -> None:
         asked = read_asked(self._store, record.asked, self._weaver.event_time)
         resumed = resume(record, given.workload, asked, self._weaver.event_time)
         self._members = resumed.members
-        self._waiting = Waiting(self.replays, resumed.held)
+        self._waiting = Backfills(self.replays, resumed.held)
         self.replays.forget_all_but({**record.arrived, **resumed.held})
         plan, bound = self._weaver.weave(resumed.queries, record.groupings)
-        self._present = Present.resumed(record, binding)
+        self._present = ActivePlan.resumed(record, binding)
         if resumed.reads_slices:
             self._present = replace(self._present, binding=former(record, self._weaver))
-        self._pending = Pending(given).adopt(plan, bound, resumed.reason, record.cost, resumed.joining)
+        self._pending = NextPlan(given).adopt(plan, bound, resumed.reason, record.cost, resumed.joining)
 
     @property
     def plan(self) -> Plan:
@@ -94,7 +94,7 @@ class Live:
         return self._pending.plan
 
     @property
-    def binding(self) -> Binding:
+    def binding(self) -> PhysicalPlan:
         """That the latest batch runs by."""
         return self._present.binding
 
@@ -108,7 +108,7 @@ class Live:
         with self._lock:
             refuse_taken(self.plan, queries)
             names = [q.name for q in queries]
-            self._mend(Asked({}, queries, dict.fromkeys(names, since), begin), f"added {', '.join(names)}")
+            self._mend(QueryChange({}, queries, dict.fromkeys(names, since), begin), f"added {', '.join(names)}")
             return names
 
     def preview(self, queries: Sequence[ACQ]) -> tuple[Plan, Plan]:
@@ -131,7 +131,7 @@ class Live:
             refuse_unknown(self.plan, [query.name])
             if query.name in self._waits():
                 raise CannotChange(f"{query.name} still reads its past; replace it when it answers, or drop it")
-            change = Asked(self._texts([query.name]), [query], {query.name: "instead"})
+            change = QueryChange(self._texts([query.name]), [query], {query.name: "instead"})
             self._mend(change, f"replaced {query.name}")
 
     def expel(self, failed: Mapping[str, str]) -> bool:
@@ -148,12 +148,12 @@ class Live:
         self._failed.update(failed)
 
     def _leave(self, names: Sequence[str], reason: str) -> None:
-        self._mend(Asked(self._texts(names), (), {}), reason)
+        self._mend(QueryChange(self._texts(names), (), {}), reason)
 
     def _texts(self, names: Sequence[str]) -> dict[str, str]:
         return {name: self.plan.workload.by_name[name].identity for name in names}
 
-    def _mend(self, change: Asked, reason: str) -> None:
+    def _mend(self, change: QueryChange, reason: str) -> None:
         if change.joining:
             refuse_after_the_end(self._ended)
         groupings, running = self._present.record.groupings, self._pending.binding or self._present.binding
@@ -168,7 +168,7 @@ class Live:
         self._waiting.forget(change.leaving)
         self._replanning.plan_where_due(self._basis())
 
-    def observe(self, seen: Seen) -> None:
+    def observe(self, seen: StreamStatistics) -> None:
         """The stream is like that: where the plan's estimate is off by it, a better one is looked for."""
         with self._lock:
             self._replanning.observe(self._basis(), seen)
@@ -225,7 +225,7 @@ class Live:
         if reason is not None:
             self._pending = self._pending.tell(reason, self._present.bare)
 
-    def take_up(self, batch: int, before: Record | None) -> Binding:
+    def take_up(self, batch: int, before: BatchRecord | None) -> PhysicalPlan:
         """The binding that this batch runs by."""
         with self._lock:
             if self._broken is not None:
@@ -237,7 +237,7 @@ class Live:
             self._waiting.begin(self.plan.workload.by_name, self.binding.groupings)
             return self.binding
 
-    def _take_up(self, batch: int, before: Record | None) -> None:
+    def _take_up(self, batch: int, before: BatchRecord | None) -> None:
         arrived = self._find_arrived(batch)
         pending, bound = self._pending, self._pending.binding
         if bound is None:
@@ -249,7 +249,7 @@ class Live:
         forget_asked(self._store, self._members.asked)
         self._present, self._pending = present, pending.taken_up()
 
-    def take_up_last(self, batch: int, before: Record) -> None:
+    def take_up_last(self, batch: int, before: BatchRecord) -> None:
         """The stream has ended: nobody joins any more, and all who wait get their past before the last batch.
 
         Those who joined since the batch before have theirs read only from here on.
@@ -259,7 +259,7 @@ class Live:
         self.take_up(batch, before)
         self.replays.wait()
 
-    def _begin_and_end_lives(self, before: Record | None) -> None:
+    def _begin_and_end_lives(self, before: BatchRecord | None) -> None:
         """A life begins with the first batch that knows the time; who has answered its last window leaves the plan."""
         begun = self._members.begun(cut(before))
         starting = [name for name, life in begun.lives.items() if life != self._members.lives[name]]
@@ -290,12 +290,12 @@ class Live:
             said = f"its past could not be read, {type(error).__name__}: {error}"
             waits = self._waiting.held.get(name) == held
             if waits and is_full(error):  # no fault of the query: a restart reads its past again
-                self._broken = StoreError(f"the past of {name} could not be kept: {failure(error)}")
+                self._broken = CheckpointFileError(f"the past of {name} could not be kept: {failure(error)}")
             elif waits and len(self.plan.workload) > 1:
                 try:
                     self._expel({name: said})
                 except Exception as failed:  # nobody waits for this thread: the next batch is told
-                    self._broken = StoreError(f"{name} could not leave, though {said}: {failure(failed)}")
+                    self._broken = CheckpointFileError(f"{name} could not leave, though {said}: {failure(failed)}")
             elif waits:  # nobody else is there to go on with
                 self._broken = CannotChange(f"{name} cannot be answered: {said}; mend the source, or drop the query")
 

@@ -15,10 +15,10 @@ from functools import partial
 from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve, deviates, excess
 from weft.plan import Plan
-from weft.spark.execution.statistics import Seen
-from weft.spark.physical.binder import Binding
-from weft.spark.physical.filter_classes import Classing, better_classes
-from weft.spark.physical.planner import Weaver
+from weft.spark.execution.statistics import StreamStatistics
+from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.filter_classes import FilterClasses, better_classes
+from weft.spark.physical.planner import Planner
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Basis:
     plan: Plan
     groupings: tuple[tuple[str, ...], ...]
     """That have their numbers."""
-    classes: tuple[Classing, ...]
+    classes: tuple[FilterClasses, ...]
     """That filters are in."""
 
     def holds(self, now: Basis) -> bool:
@@ -57,15 +57,15 @@ class Found:
     reason: str = ""
     plan: Plan | None = None
     """None: the plan of the basis stays, at the price that it has there."""
-    binding: Binding | None = None
+    binding: PhysicalPlan | None = None
     failed: str | None = None
     """Why nothing was found: the job's own plan stays, at its own price."""
 
 
-class Replanning:
+class Replanner:
     """Called under the lock of the one that has it, who takes that lock when `found` is told, in the thread."""
 
-    def __init__(self, weaver: Weaver, plan: Plan, found: Callable[[Found], None]) -> None:
+    def __init__(self, weaver: Planner, plan: Plan, found: Callable[[Found], None]) -> None:
         self._weaver = weaver
         self._found = found
         self._learned = Learned(Curve(((len(plan.workload), plan.cost),)))
@@ -81,9 +81,9 @@ class Replanning:
             said = f"planned anew: {above:.1%} above what the curve lets expect"
             self._begin(self._plan_anew, basis, self._learned, said)
 
-    def observe(self, basis: Basis, seen: Seen) -> None:
+    def observe(self, basis: Basis, seen: StreamStatistics) -> None:
         """Where the plan's estimate is off by what the stream is like."""
-        tolerance, counted = self._weaver.deviation, Seen(basis.plan.rate, self._learned.stream)
+        tolerance, counted = self._weaver.deviation, StreamStatistics(basis.plan.rate, self._learned.stream)
         if tolerance is None or self.thread is not None:
             return
         if self._weaver.is_off(basis.plan, counted, seen, tolerance):
@@ -123,7 +123,7 @@ class Replanning:
         self._found(found)
 
     def _plan_anew(self, basis: Basis, learned: Learned, reason: str) -> Found:
-        seen = Seen(basis.plan.rate, learned.stream)
+        seen = StreamStatistics(basis.plan.rate, learned.stream)
         plan, curve = self._weaver.anew(basis.plan.workload, learned.curve, seen)
         found = Found(basis, replace(learned, curve=curve))
         # What is there may be the better plan; then only the curve learns from the other.

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from weft.engine.plan_transition import take_up
 from weft.model import ACQ, Workload
 from weft.spark.checkpoint.plan_log import PlanRecord
-from weft.spark.physical.binder import Binding
-from weft.spark.physical.planner import Weaver
+from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.planner import Planner
 from weft.spark.queries.backfill import Held
-from weft.spark.queries.change import Asked, Join
-from weft.spark.queries.membership import Members, and_dropped, live_after, lived, lives_of
+from weft.spark.queries.change import Join, QueryChange
+from weft.spark.queries.membership import Membership, and_dropped, live_after, lived, lives_of
 from weft.sql import parse
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
+class Restored:
     queries: Workload
-    members: Members
+    members: Membership
     joining: Mapping[str, Join]
     """Who was not there when the job stopped, or was to join then."""
     held: Mapping[str, Held]
@@ -32,7 +32,7 @@ class Resumed:
         return any(join.how in ("state", "instead") for join in self.joining.values())
 
 
-def resume(record: PlanRecord, given: Iterable[ACQ], asked: Mapping[int, Asked], event_time: str) -> Resumed:
+def resume(record: PlanRecord, given: Iterable[ACQ], asked: Mapping[int, QueryChange], event_time: str) -> Restored:
     """The queries that are given, without those that were dropped and with those that were added while it ran, or were
     to be when it stopped."""
     live, dropped = record.live, record.dropped
@@ -60,16 +60,16 @@ def resume(record: PlanRecord, given: Iterable[ACQ], asked: Mapping[int, Asked],
     new = [*added, *changed]
     kept = {name: life for name, life in record.lives.items() if name in wanted and name not in changed}
     lives = {**lives_of(wanted[name] for name in new), **kept}
-    return Resumed(
+    return Restored(
         queries=Workload(wanted.values()),
-        members=Members(live, dropped, lives, max(asked, default=record.asked)),
+        members=Membership(live, dropped, lives, max(asked, default=record.asked)),
         joining={**{name: Join("now") for name in new}, **joining},
         held={name: held for name, held in record.held.items() if name in wanted and name not in changed},
         reason=_reason(added, changed, [name for name in record.texts if name not in wanted]),
     )
 
 
-def former(record: PlanRecord, weaver: Weaver) -> Binding:
+def former(record: PlanRecord, weaver: Planner) -> PhysicalPlan:
     """The queries of a plan over the trees that it had: what the kept slices are of, for those who read them."""
     texts = record.texts.items()
     queries = [parse(text, event_time=weaver.event_time, name=name)[0] for name, text in texts]

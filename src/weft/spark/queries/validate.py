@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from weft.engine import Layout
-from weft.model import ACQ, WeftError
+from weft.model import ACQ, RunError
 from weft.plan import Plan
 from weft.spark.queries.change import Joining
 
@@ -15,7 +15,7 @@ Since = Literal["now", "state", "source"]
 """What a query sees that joins."""
 
 
-class CannotChange(WeftError):
+class CannotChange(RunError):
     """A change that would leave the job without a query, or two of one name, or one name with other answers."""
 
 

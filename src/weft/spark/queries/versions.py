@@ -12,44 +12,44 @@ from dataclasses import dataclass, replace
 from weft.engine import Grouping, Layout, QueryLayout
 from weft.engine.plan_transition import Reader, follow, reach_back
 from weft.plan import Plan
-from weft.spark.checkpoint.batch_log import Record
-from weft.spark.checkpoint.plan_log import Change, PlanRecord, plan_record
-from weft.spark.physical.binder import Binding
+from weft.spark.checkpoint.batch_log import BatchRecord
+from weft.spark.checkpoint.plan_log import PlanChange, PlanRecord, plan_record
+from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.queries.backfills import Pasts
 from weft.spark.queries.change import Join, Joining
-from weft.spark.queries.membership import Members, lived
-from weft.spark.queries.pending import Pending
+from weft.spark.queries.membership import Membership, lived
+from weft.spark.queries.pending import NextPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class ActivePlan:
     record: PlanRecord
     """What is written down of the plan."""
-    bare: Binding
+    bare: PhysicalPlan
     """Of the plan alone."""
-    binding: Binding
+    binding: PhysicalPlan
     """With what former plans have left, and what is to come from the past."""
 
     @classmethod
-    def first(cls, plan: Plan, bare: Binding, members: Members) -> Present:
+    def first(cls, plan: Plan, bare: PhysicalPlan, members: Membership) -> ActivePlan:
         """Of a job that begins."""
         binding = bare.with_layout(lived(bare.layout, members.lives))
-        changes = (Change.to(plan, "woven", None),)
+        changes = (PlanChange.to(plan, "woven", None),)
         return cls(_record(0, plan, binding, members, Pasts(), changes), bare, binding)
 
     @classmethod
-    def resumed(cls, record: PlanRecord, bare: Binding) -> Present:
+    def resumed(cls, record: PlanRecord, bare: PhysicalPlan) -> ActivePlan:
         """Of a job that goes on; the next plan takes its place before a batch runs."""
         return cls(record, bare, bare.with_layout(lived(bare.layout, record.lives)))
 
-    def going_on(self, batch: int) -> Present:
+    def going_on(self, batch: int) -> ActivePlan:
         """Without another plan. Only in its first batch is somebody fresh, or some past taken in."""
         if batch <= self.record.batch or not self.binding.layout.fresh:
             return self
         layout = replace(self.binding.layout, fresh=frozenset())
         return replace(self, binding=replace(self.binding.with_layout(layout), replayed=()))
 
-    def following(self, before: Record | None) -> int:
+    def following(self, before: BatchRecord | None) -> int:
         """The first number that no tree has had of which something may still be kept."""
         kept = {} if before is None else before.newest
         standing = self.record.standing
@@ -57,8 +57,14 @@ class Present:
         return max(self.record.given, 1 + max(known))
 
     def succeeded(
-        self, batch: int, before: Record | None, pending: Pending, bound: Binding, members: Members, pasts: Pasts
-    ) -> Present:
+        self,
+        batch: int,
+        before: BatchRecord | None,
+        pending: NextPlan,
+        bound: PhysicalPlan,
+        members: Membership,
+        pasts: Pasts,
+    ) -> ActivePlan:
         """By the plan that this batch takes up."""
         joined = readers(bound.layout, pending.joining, self.binding.layout, before)
         joined |= pasts.readers(joined)
@@ -72,16 +78,16 @@ class Present:
             layout = replace(layout, fresh=layout.fresh | again)
             changes = (*self.record.changes, *changes)
         binding = replace(bound.with_layout(lived(layout, members.lives)), replayed=pasts.replayed)
-        return Present(_record(batch, pending.plan, binding, members, pasts, changes, given), bound, binding)
+        return ActivePlan(_record(batch, pending.plan, binding, members, pasts, changes, given), bound, binding)
 
 
-def cut(before: Record | None) -> int | None:
+def cut(before: BatchRecord | None) -> int | None:
     """The instant after every row seen so far; None: none has come."""
     return None if before is None or before.latest is None else before.latest + 1
 
 
 def readers(
-    layout: Layout, joining: Mapping[str, Join], running: Layout, before: Record | None
+    layout: Layout, joining: Mapping[str, Join], running: Layout, before: BatchRecord | None
 ) -> dict[str, Reader]:
     """What those who join with this layout see; `running` is what the kept slices are of."""
     found: dict[str, Reader] = {}
@@ -94,7 +100,7 @@ def readers(
 
 
 def _past(
-    query: QueryLayout, grouping: Grouping, how: Joining, running: Layout, before: Record | None
+    query: QueryLayout, grouping: Grouping, how: Joining, running: Layout, before: BatchRecord | None
 ) -> Reader | None:
     """The kept slices that reach furthest back for this query, if it reads some and some will do."""
     if how in ("now", "source") or before is None or before.watermark is None:
@@ -110,10 +116,10 @@ def _past(
 def _record(
     batch: int,
     plan: Plan,
-    binding: Binding,
-    members: Members,
+    binding: PhysicalPlan,
+    members: Membership,
     pasts: Pasts,
-    changes: tuple[Change, ...],
+    changes: tuple[PlanChange, ...],
     given: int = 0,
 ) -> PlanRecord:
     return plan_record(

@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from weft.engine import Layout
-from weft.model import WeftError
-from weft.spark.checkpoint.files import Store
+from weft.model import SinkError
+from weft.spark.checkpoint.files import CheckpointFiles
 from weft.spark.kafka_connector import KIND as KAFKA
 
 Answers = Mapping[str, pa.Table]
@@ -27,11 +27,11 @@ SPARK_TYPES = "org.apache.spark.sql.parquet.row.metadata"
 """Where Spark's own files say what types their columns have."""
 
 
-class UnknownSink(WeftError):
+class UnknownSink(SinkError):
     """A sink that weft does not know."""
 
 
-class OtherColumns(WeftError):
+class OtherColumns(SinkError):
     """Answers of a query that had the same name and other columns."""
 
 
@@ -78,11 +78,11 @@ class ParquetSink:
     folder: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "folder", Store(self.folder).uri)
+        object.__setattr__(self, "folder", CheckpointFiles(self.folder).uri)
 
     def open(self, layout: Layout) -> None:
         """A file without rows gives each folder its types before the first answer comes."""
-        store = Store(self.folder)
+        store = CheckpointFiles(self.folder)
         files = {f"{folder_of(q.name)}/schema.parquet": q.schema.empty_table() for q in layout.queries}
         there = {name for name in files if store.exists(name)}
         for name in sorted(there):
@@ -97,12 +97,12 @@ class ParquetSink:
 
     def write(self, batch: int, bucket: int, answers: Answers) -> None:
         file = f"part-{batch:08d}-{bucket:04d}.parquet"
-        Store(self.folder).write_many(
+        CheckpointFiles(self.folder).write_many(
             {f"{folder_of(name)}/{file}": _writer(table) for name, table in answers.items()}
         )
 
     def undo(self, batch: int) -> None:
-        store = Store(self.folder)
+        store = CheckpointFiles(self.folder)
         for name in store.names("", recursive=True):
             if name.rpartition("/")[2].startswith(f"part-{batch:08d}-"):
                 store.delete(name)
@@ -272,5 +272,3 @@ def serialise(table: pa.Table) -> bytes:
 
 def deserialise(data: bytes) -> pa.Table:
     return pa.ipc.open_stream(data).read_all()
-
-

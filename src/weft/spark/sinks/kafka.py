@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from weft.engine import Layout
-from weft.model import WeftError
+from weft.model import SinkError, WeftError
 from weft.spark.connectors import connected
 from weft.spark.kafka_connector import KafkaAddress
 from weft.spark.sinks.base import Answers
 from weft.spark.sinks.json_rows import json_rows
-from weft.spark.sinks.row_key import RETRACTED, Identity, identities
+from weft.spark.sinks.row_key import RETRACTED, RowKey, identities
 
 QUERY = "{query}"
 """Stands in a topic for the name of the query: a topic each."""
@@ -23,11 +23,11 @@ QUERY = "{query}"
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 
 
-class NotWritten(WeftError):
+class NotWritten(SinkError):
     """Answers that the brokers did not take."""
 
 
-class NoTopic(WeftError):
+class NoTopic(SinkError):
     """A query whose name cannot be part of a topic's."""
 
 
@@ -42,7 +42,7 @@ class KafkaSink:
 
     def __init__(self, spec: str) -> None:
         self._address = KafkaAddress.of(spec)
-        self._identities: dict[str, Identity] = {}
+        self._identities: dict[str, RowKey] = {}
         self._job = uuid.uuid4().hex
 
     def begin(self, job: str) -> None:

@@ -8,17 +8,17 @@ from pyspark.sql import DataFrame
 
 from weft.aggregates import EVENT_TIME
 from weft.engine import QueryLayout
-from weft.model import WeftError
+from weft.model import SinkError
 from weft.spark.options import Late
-from weft.spark.physical.binder import Binding
-from weft.spark.sinks.side_output import AsideRows, make_aside_sink
+from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.sinks.side_output import SideOutput, make_aside_sink
 
 
-class BadLateSink(WeftError):
+class BadLateSink(SinkError):
     """A sink for late rows that weft does not know, or that nothing would come to, or that is missing."""
 
 
-def make_late_sink(late: Late, spec: str | AsideRows | None) -> AsideRows | None:
+def make_late_sink(late: Late, spec: str | SideOutput | None) -> SideOutput | None:
     """`parquet:folder`, or a function of the batch's number and a DataFrame."""
     if late != "side":
         if spec is not None:
@@ -29,7 +29,7 @@ def make_late_sink(late: Late, spec: str | AsideRows | None) -> AsideRows | None
     return make_aside_sink(spec, "late rows", BadLateSink)
 
 
-def late_rows(rows: DataFrame, binding: Binding, watermark: int, answered: Mapping[str, int]) -> DataFrame:
+def late_rows(rows: DataFrame, binding: PhysicalPlan, watermark: int, answered: Mapping[str, int]) -> DataFrame:
     """The rows that missed a window of a query which had ended by the watermark and whose filter they pass; `answered`
     is the end of the last one of those that are not answered for every window."""
     missed = sorted({_missed(query, watermark, answered) for query in binding.layout.queries})

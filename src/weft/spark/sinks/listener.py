@@ -8,7 +8,7 @@ from typing import Protocol
 from weft.spark.sinks.base import Answers
 
 
-class Tap(Protocol):
+class AnswerListener(Protocol):
     """Gets some of each batch's answers on the driver, after the commit: at most `rows` a query."""
 
     @property

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.engine import Layout
-from weft.model import WeftError
+from weft.model import SinkError
 from weft.spark.sinks.base import Answers, OtherColumns
 from weft.spark.sinks.json_rows import json_cells
-from weft.spark.sinks.row_key import RETRACTED, Identity, identities
+from weft.spark.sinks.row_key import RETRACTED, RowKey, identities
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -36,16 +36,16 @@ PAUSES = (1.0, 2.0, 4.0)
 """Seconds between two attempts to reach a server that does not answer."""
 
 
-class MissingPsycopg(WeftError):
+class MissingPsycopg(SinkError):
     """The package that talks to Postgres."""
 
 
-class PostgresFailed(WeftError):
+class PostgresFailed(SinkError):
     """A server that cannot be reached, is too old, or refuses."""
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TargetTable:
     """A query's table: names and types of its columns, and which of them tell rows apart."""
 
     name: str
@@ -75,7 +75,7 @@ class PostgresSink:
         if find_spec("psycopg") is None:
             raise MissingPsycopg("a Postgres sink needs psycopg; install it with: pip install 'weft[postgres]'")
         self._url = spec
-        self._tables: dict[str, Table] = {}
+        self._tables: dict[str, TargetTable] = {}
         self._job = uuid.uuid4().hex
         self._connection: Connection[Any] | None = None
 
@@ -149,7 +149,7 @@ class PostgresSink:
         return f"Postgres at {known.get('host', 'its local socket')}, database {known.get('dbname', 'default')}: {said}"
 
 
-def _prepare(connection: Connection[Any], tables: Sequence[Table]) -> None:
+def _prepare(connection: Connection[Any], tables: Sequence[TargetTable]) -> None:
     """Tables that are missing are made; those that are there must fit."""
     from psycopg import sql
 
@@ -186,7 +186,7 @@ def _columns(connection: Connection[Any], table: str) -> dict[str, str]:
     )
 
 
-def _check(connection: Connection[Any], table: Table, found: dict[str, str]) -> None:
+def _check(connection: Connection[Any], table: TargetTable, found: dict[str, str]) -> None:
     wrong = [f"{name} {type_}" for name, type_ in table.columns if found.get(name) != _full(type_)]
     if wrong:
         raise OtherColumns(
@@ -207,7 +207,7 @@ def _check(connection: Connection[Any], table: Table, found: dict[str, str]) -> 
         )
 
 
-def _write(connection: Connection[Any], table: Table, answers: pa.Table) -> None:
+def _write(connection: Connection[Any], table: TargetTable, answers: pa.Table) -> None:
     """COPY to a table of this session, then delete what was taken back and put in or replace the rest."""
     from psycopg import sql
 
@@ -246,7 +246,7 @@ def _names(names: Sequence[str]) -> Composed:
     return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
-def _table(name: str, schema: pa.Schema, identity: Identity) -> Table:
+def _table(name: str, schema: pa.Schema, identity: RowKey) -> TargetTable:
     columns: list[tuple[str, str]] = []
     for field in schema:
         if _is_window(field.type):
@@ -261,7 +261,7 @@ def _table(name: str, schema: pa.Schema, identity: Identity) -> Table:
     if doubled:
         raise OtherColumns(f"{name} would have two columns {', '.join(doubled)} in Postgres; rename one with AS")
     window = f"{identity.window}_start" if identity.shape == "window" else identity.window
-    return Table(name, tuple(columns), (window, *identity.keys))
+    return TargetTable(name, tuple(columns), (window, *identity.keys))
 
 
 def _is_window(type_: pa.DataType) -> bool:

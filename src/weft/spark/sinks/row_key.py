@@ -9,17 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.engine import Layout, QueryLayout
-from weft.model import WeftError
+from weft.model import SinkError
 
 REVISION, RETRACTED = "weft_revision", "weft_retracted"
 
 
-class CannotTell(WeftError):
+class CannotTell(SinkError):
     """Answers that a sink by key could not tell apart."""
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class RowKey:
     """The columns of a query's answers that no two answers share."""
 
     window: str
@@ -36,14 +36,14 @@ class Identity:
         return pc.subtract(column, pa.scalar(self.length, pa.duration("us"))) if self.shape == "window_end" else column
 
 
-def identities(layout: Layout, sink: str) -> dict[str, Identity]:
+def identities(layout: Layout, sink: str) -> dict[str, RowKey]:
     """By query. One that does not select its window and all its keys is refused."""
     return {
         query.name: _identity(query, len(tree.grouping.keys), sink) for tree in layout.current for query in tree.queries
     }
 
 
-def _identity(query: QueryLayout, keys: int, sink: str) -> Identity:
+def _identity(query: QueryLayout, keys: int, sink: str) -> RowKey:
     names = query.schema.names
     windows = {output.op: name for output, name in zip(query.outputs, names, strict=False)}
     shape = next((op for op in ("window", "window_start", "window_end") if op in windows), None)
@@ -58,4 +58,4 @@ def _identity(query: QueryLayout, keys: int, sink: str) -> Identity:
     if doubled:
         raise CannotTell(f"{query.name} has two columns named {', '.join(doubled)}; give each another name with AS")
     assert shape is not None
-    return Identity(windows[shape], shape, query.window.length, tuple(named.values()))
+    return RowKey(windows[shape], shape, query.window.length, tuple(named.values()))

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from weft.model import WeftError
-from weft.spark.checkpoint.files import Store
+from weft.spark.checkpoint.files import CheckpointFiles
 
-AsideRows = Callable[[int, DataFrame], object]
+SideOutput = Callable[[int, DataFrame], object]
 """Called with a batch's number and the rows; again with the same ones where the batch is repeated."""
 
 
-def make_aside_sink(spec: str | AsideRows, what: str, refused: type[WeftError]) -> AsideRows:
+def make_aside_sink(spec: str | SideOutput, what: str, refused: type[WeftError]) -> SideOutput:
     """`parquet:folder`, a folder a batch in it, or a function of the batch's number and a DataFrame."""
     if callable(spec):
         return spec
@@ -24,6 +24,6 @@ def make_aside_sink(spec: str | AsideRows, what: str, refused: type[WeftError]) 
     def write(batch: int, rows: DataFrame) -> None:
         rows.write.mode("overwrite").parquet(f"{folder}/weft_batch={batch}")
         if "://" not in folder:
-            Store(folder).sync()  # Spark makes nothing durable, and a batch that counts is not repeated
+            CheckpointFiles(folder).sync()  # Spark makes nothing durable, and a batch that counts is not repeated
 
     return write

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from weft.model import WeftError
+from weft.model import SourceError
 from weft.spark.connectors import connected
 from weft.spark.kafka_connector import KafkaAddress
 
@@ -28,7 +28,7 @@ NO_FIELD = "no field"
 """Stands in a condition for: every column of the value is NULL."""
 
 
-class UnreadableTopic(WeftError):
+class UnreadableTopic(SourceError):
     """A topic that weft is not told enough about, or cannot make rows of."""
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 
-from weft.model import WeftError
+from weft.model import SourceError
 from weft.spark.kafka_connector import KIND as KAFKA
 from weft.spark.sources.kafka import open_kafka
 
@@ -16,7 +16,7 @@ Bad = Literal["stop", "aside"]
 FILE_FORMATS = ("parquet", "json", "csv", "orc")
 
 
-class UnknownSource(WeftError):
+class UnknownSource(SourceError):
     """A source that weft does not know, or cannot read."""
 
 

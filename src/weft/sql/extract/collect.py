@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from weft.model import WeftError
+from weft.model import SqlError
 from weft.sql.extract.found import Found, Imported, Skipped
 from weft.sql.extract.script import Script
 from weft.sql.parse import parse
@@ -18,7 +18,7 @@ from weft.sql.tokens import Token, tokenize
 SUFFIXES = (".sql", ".py")
 
 
-class NothingToImport(WeftError):
+class NothingToImport(SqlError):
     """No file there that could hold a query."""
 
 

@@ -153,7 +153,7 @@ class Columns:
             return f"{before} WHEN {self.sql(args[0])} THEN {self.sql(args[1])} END"
         column = self.sql(called.value)
         match method, args:
-            case ("cast" | "astype"), [kind]:
+            case (("cast" | "astype"), [kind]):
                 return f"CAST({column} AS {self._type(kind)})"
             case "isNull", []:
                 return f"({column} IS NULL)"
@@ -165,13 +165,13 @@ class Columns:
                 several = len(args) == 1 and isinstance(args[0], ast.List | ast.Tuple | ast.Set)
                 listed = args[0].elts if several else args  # type: ignore[attr-defined]
                 return f"({column} IN ({', '.join(map(self.sql, listed))}))"
-            case ("getField" | "getItem"), [ast.Constant(value=str(name))]:
+            case (("getField" | "getItem"), [ast.Constant(value=str(name))]):
                 return f"{column}.{quoted(name)}"
             case _ if method in METHODS and len(args) == 1:
                 return f"({column} {METHODS[method]} {self.sql(args[0])})"
             case _ if method in CALLED:
                 return f"{CALLED[method]}({', '.join([column, *map(self.sql, args)])})"
-            case ("alias" | "name"), _:
+            case (("alias" | "name"), _):
                 return column
         raise CannotImport(node.lineno, f".{method}(...) of a column is not known here; write it with expr()")
 
