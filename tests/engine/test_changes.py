@@ -87,10 +87,10 @@ def loom(**settings: Any) -> Loom:
 
 
 def begin(
-    weaver: Planner, first: Sequence[ACQ], folder: str | Path, opened: Any = lambda layout: None
+    planner: Planner, first: Sequence[ACQ], folder: str | Path, opened: Any = lambda layout: None
 ) -> QueryRegistry:
-    plan, binding = weaver.weave(Workload(first))
-    return QueryRegistry(weaver, plan, binding, CheckpointFiles(str(folder)), opened)
+    plan, physical = planner.weave(Workload(first))
+    return QueryRegistry(planner, plan, physical, CheckpointFiles(str(folder)), opened)
 
 
 def partials(batch: Sequence[Entry], layout: Layout) -> pa.Table:
@@ -140,8 +140,8 @@ class Registered:
 class Job:
     """Batches one after another, as a pipeline runs them, beside what plain loops expect."""
 
-    def __init__(self, weaver: Planner, first: Sequence[Window], folder: str, delay: int) -> None:
-        self.weaver, self.folder, self.delay = weaver, folder, delay
+    def __init__(self, planner: Planner, first: Sequence[Window], folder: str, delay: int) -> None:
+        self.planner, self.folder, self.delay = planner, folder, delay
         self.given = [acq(f"q{i}", w) for i, w in enumerate(first)]
         self.everyone = [Registered(q.name, q.window) for q in self.given]
         self.present = {r.name: r for r in self.everyone}
@@ -149,7 +149,7 @@ class Job:
         self.record: BatchRecord | None = None
         self.state = State()
         self.kept: dict[int, pa.Table] = {}  # of trees that are gone, too: a file goes when it has nothing else
-        self.live = begin(weaver, self.given, folder)
+        self.live = begin(planner, self.given, folder)
         self.live.take_up(0, None)
 
     @property
@@ -234,9 +234,9 @@ class Job:
     def restart(self) -> None:
         """Only what was written down is left."""
         self.live.wait_for_plan()
-        layout = self.live.binding.layout
+        layout = self.live.physical.layout
         self.state = State(self.state.watermark).with_tables(layout, [self.kept])
-        self.live = begin(self.weaver, self.given, self.folder)
+        self.live = begin(self.planner, self.given, self.folder)
         self._take_up()
 
     def end(self) -> None:
@@ -269,8 +269,8 @@ def test_any_script_gives_each_query_the_windows_of_its_time_once(
     first: list[Window], script: list[Any], delay: int, strategy: str, rate: float, tolerance: float | None, retain: int
 ) -> None:
     with TemporaryDirectory() as folder:
-        weaver = loom(strategy=strategy, rate=rate, tolerance=tolerance, times=TimeOptions(retain=retain))
-        job = Job(weaver, first, folder, delay)
+        planner = loom(strategy=strategy, rate=rate, tolerance=tolerance, times=TimeOptions(retain=retain))
+        job = Job(planner, first, folder, delay)
         for what, *arguments in script:
             if what == "observe":
                 job.live.observe(StreamStatistics(Fraction(arguments[0])))
@@ -329,19 +329,19 @@ class Slow(Loom):
 
 def drifted(folder: Path, kind: type[Loom] = Slow) -> tuple[Loom, QueryRegistry]:
     """A plan of four queries that share nothing, though sharing were far cheaper."""
-    weaver = kind(None, "ts", "weave_share", "panes", 1e8, tolerance=0.1)
-    live = begin(weaver, windows_of((6, 3), (6, 3), (6, 3), (6, 3)), folder)
+    planner = kind(None, "ts", "weave_share", "panes", 1e8, tolerance=0.1)
+    live = begin(planner, windows_of((6, 3), (6, 3), (6, 3), (6, 3)), folder)
     live.take_up(0, None)
     apart = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)
     live._pending = replace(live._pending, plan=replace(apart[0], strategy="weave_share"))
-    return weaver, live
+    return planner, live
 
 
 def test_a_plan_that_drifted_is_made_anew_beside_the_job_and_taken_up_by_a_later_batch(tmp_path: Path) -> None:
-    weaver, live = drifted(tmp_path)
+    planner, live = drifted(tmp_path)
     live.drop(["q2", "q3"])
     assert len(live.take_up(1, BatchRecord(0, 5, 5)).layout.queries) == 2, "the batch does not wait for the other plan"
-    weaver.go.release()  # type: ignore[attr-defined]
+    planner.go.release()  # type: ignore[attr-defined]
     live.wait_for_plan()
     assert [tree.queries for tree in live.plan.trees] == [("q0", "q1")]
     live.take_up(2, BatchRecord(1, 6, 6))
@@ -352,14 +352,14 @@ def test_a_plan_that_drifted_is_made_anew_beside_the_job_and_taken_up_by_a_later
 
 
 def test_a_plan_that_another_change_overtook_is_thrown_away_and_made_once_more(tmp_path: Path) -> None:
-    weaver, live = drifted(tmp_path)
+    planner, live = drifted(tmp_path)
     live.drop(["q2"])
     live.drop(["q3"])
-    weaver.go.release(2)  # type: ignore[attr-defined]
+    planner.go.release(2)  # type: ignore[attr-defined]
     live.wait_for_plan()
     live.take_up(1, BatchRecord(0, 5, 5))
     assert [tree.queries for tree in live.plan.trees] == [("q0", "q1")]
-    assert [q.name for q in live.binding.layout.queries] == ["q0", "q1"]
+    assert [q.name for q in live.physical.layout.queries] == ["q0", "q1"]
     reasons = [c["reason"].partition(":")[0] for c in live.changes()]
     assert reasons == ["woven", "dropped q2", "dropped q3", "planned anew"]
 
@@ -385,7 +385,7 @@ def test_a_planner_that_fails_beside_the_job_leaves_it_as_it_was_and_says_why(tm
     live.add([acq("more", Window(6, 3))], "now")
     live.take_up(1, BatchRecord(0, 5, 5))
     assert [c["reason"] for c in live.changes()] == ["woven", FAILED, "added more"], "told once"
-    assert [q.name for q in live.binding.layout.queries] == ["q0", "q1", "more"]
+    assert [q.name for q in live.physical.layout.queries] == ["q0", "q1", "more"]
 
 
 def test_a_drifted_plan_stays_where_planning_fails_and_queries_come_and_go_on(tmp_path: Path) -> None:
@@ -426,7 +426,7 @@ def test_a_query_with_other_columns_cannot_take_the_place_of_another(tmp_path: P
         live.replace(other)
     with pytest.raises(CannotChange, match="there is no query q7; there are q0"):
         live.replace(acq("q7", Window(6, 6)))
-    assert live._pending.binding is None
+    assert live._pending.physical is None
 
 
 def test_what_a_sink_refuses_does_not_join(tmp_path: Path) -> None:
@@ -500,7 +500,7 @@ def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(
     assert live._replanning.thread is None, "within the tolerance"
     live.observe(StreamStatistics(Fraction(2e3)))
     live.wait_for_plan()
-    same = (len(live.plan.trees), live.plan.rate, live._pending.binding)
+    same = (len(live.plan.trees), live.plan.rate, live._pending.physical)
     assert same == (2, 2000, None), "the same trees are still the best"
     before = float(live.plan.cost)
     live.observe(StreamStatistics(Fraction(1e8)))
@@ -568,7 +568,7 @@ def test_filters_in_other_classes_are_bound_beside_the_job_once_for_each_count(
     live.take_up(0, None)
     live.weigh_classes()
     assert live._replanning.thread is None, "nothing was counted"
-    live._weaver.phantoms.signed += 1
+    live._planner.phantoms.signed += 1
     for batch in (1, 2):
         live.weigh_classes()
         live.wait_for_plan()

@@ -134,7 +134,7 @@ CREATE VIEW typed AS SELECT k, window, count(*) AS n, sum(d) AS dec, max(f) AS f
 
 def layout_of(spark: Any, query: str) -> Layout:
     columns = "k STRING, v INT, d DECIMAL(10,2), f FLOAT, s STRING, ts TIMESTAMP"
-    return weave(spark.createDataFrame([], columns), query).binding.layout
+    return weave(spark.createDataFrame([], columns), query).physical.layout
 
 
 def schema_of(layout: Layout, *, marked: bool = False) -> pa.Schema:

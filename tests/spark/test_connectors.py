@@ -133,7 +133,7 @@ def test_values_are_written_as_json_that_spark_reads_back() -> None:
 def test_records_have_keys_headers_and_tombstones(spark: Any) -> None:
     rows = spark.createDataFrame([], "ts TIMESTAMP, k STRING, v INT")
     query = "CREATE VIEW q AS SELECT k, window.start AS start, count(*) AS n FROM s GROUP BY k, window(ts, '1 minute')"
-    layout = weave(rows, query).binding.layout
+    layout = weave(rows, query).physical.layout
     sink = KafkaSink("kafka:127.0.0.1:9/to.{query}")
     sink.begin("job")
     sink.open(layout)
@@ -151,9 +151,9 @@ def test_records_have_keys_headers_and_tombstones(spark: Any) -> None:
         "weft_batch": b"4",
         "weft_query": b"q",
     }
-    spaced = weave(rows, query.replace("VIEW q", "VIEW `a b`")).binding.layout
+    spaced = weave(rows, query.replace("VIEW q", "VIEW `a b`")).physical.layout
     with pytest.raises(NoTopic, match=r"to\.a b cannot be a topic"):
         sink.open(spaced)
     lacking = weave(rows, "SELECT window.start AS start, count(*) AS n FROM s GROUP BY k, window(ts, '1 minute')")
     with pytest.raises(CannotTell, match="does not select all its group keys, and Kafka tells answers apart by them"):
-        identities(lacking.binding.layout, "Kafka")
+        identities(lacking.physical.layout, "Kafka")

@@ -39,16 +39,16 @@ def test_every_query_counts_the_rows_that_pass_its_filter(spark: Any, rate: floa
     texts = [f"CREATE VIEW q{i} AS {counted} WHERE {where} GROUP BY k, {window}" for i, where in enumerate(FILTERS)]
     everything = f"CREATE VIEW everything AS {counted} GROUP BY k, {window}"
     job = weave(spark.sql(ROWS), [*texts, everything], rate=rate, phantoms="never")
-    feeds = job.binding.feeds
+    feeds = job.physical.feeds
     classes = len(feeds)
     assert (classes > 1) == split
     if split:
-        assert len(weave(spark.sql(ALIKE), [*texts, everything], rate=rate).binding.feeds) == 1
+        assert len(weave(spark.sql(ALIKE), [*texts, everything], rate=rate).physical.feeds) == 1
     assert max(len(feed.layout.words) for feed in feeds) == 2
     assert (f"  passes by k  {classes}, with" in job.explain()) == split
     # 20 thresholds are one number of 5 bits, 10 beside a kind another of 4, and 10 ranges one of 5.
     assert sum(feed.signature.width for feed in feeds) == len(FILTERS) - 20 - 10 - 10 + 5 + 4 + 5
-    numbers = [tree.number for tree in job.binding.layout.trees]
+    numbers = [tree.number for tree in job.physical.layout.trees]
     assert len(set(numbers)) == len(numbers) == classes
     found: dict[str, dict[Any, int]] = {}
 

@@ -85,13 +85,13 @@ def test_rolled_up_groupings_give_the_rows_of_plain_spark_for_keys_of_any_type(s
         for name, rows in expected.items():
             assert rows.num_rows > 10
             assert_same_rows(answers[name], rows, text=queries[name])
-    found, lfta = rolled.binding.phantoms.found, by_tables.binding.phantoms.lfta
+    found, lfta = rolled.physical.phantoms.found, by_tables.physical.phantoms.lfta
     assert found is not None
     assert found.configuration.phantoms == {frozenset(KEYS)}
     assert lfta is not None
     assert len(lfta.found.configuration.phantoms) == 1
     # Those that choose values by others, or keep strings, are made from rows beside the tables.
-    assert 1 < len(lfta.feeds) < len(by_tables.binding.feeds)
+    assert 1 < len(lfta.feeds) < len(by_tables.physical.feeds)
     shared = by_tables.explain("json")["sharing"]
     assert shared["means"] == "lfta"
     assert f"  tables  {shared['fed']}   a row costs" in by_tables.explain()
@@ -120,12 +120,12 @@ def test_groupings_that_do_not_gather_give_the_rows_of_plain_spark(
     for name, rows in plainly(spark, queries).items():
         assert rows.num_rows > 5
         assert_same_rows(answers[name], rows, text=queries[name])
-    scattered = [feed for feed in job.binding.feeds if feed.scatters]
-    in_rows = able(scattered, job.binding, own_types(timed(job.stream, job.binding), scattered))
+    scattered = [feed for feed in job.physical.feeds if feed.scatters]
+    in_rows = able(scattered, job.physical, own_types(timed(job.stream, job.physical), scattered))
     sent = [set(feed.keys.values()) for feed in in_rows]
     assert {"s", "t"} in sent
     assert not any({"x", "struct(s, i)"} & keys for keys in sent)
-    assert len(in_rows) < len(scattered) < len(job.binding.feeds)
+    assert len(in_rows) < len(scattered) < len(job.physical.feeds)
 
 
 def test_who_gathers_comes_along_where_rows_are_sent_to_its_buckets_for_others(spark: Any) -> None:
@@ -136,7 +136,7 @@ def test_who_gathers_comes_along_where_rows_are_sent_to_its_buckets_for_others(s
     window = "window(ts, '1 minute')"
     job = weave(table, [f"SELECT {key}, window, count(*) FROM stream GROUP BY {key}, {window}" for key in "abcde"])
     assert job.run_bounded("noop").answers == 400 + 3 * 2000 + 2
-    phantoms, feeds = job.binding.phantoms, job.binding.feeds
+    phantoms, feeds = job.physical.phantoms, job.physical.feeds
 
     def keys(some: Any) -> str:
         return "".join(sorted(key for feed in some for key in feed.keys.values()))
@@ -171,7 +171,7 @@ def test_a_sum_that_overflows_where_nothing_gathers_is_what_spark_makes_of_it(sp
     else:
         for name, frame in job.answers().items():
             assert_same_rows(frame.toArrow(), session.sql(queries[name]).toArrow(), text=queries[name])
-    assert len(job.binding.phantoms.scattered(job.binding.feeds)) == 2
+    assert len(job.physical.phantoms.scattered(job.physical.feeds)) == 2
 
 
 class Logarithms:
@@ -201,9 +201,9 @@ def test_what_spark_cannot_merge_is_made_from_rows_beside_a_phantom(spark: Any) 
     }  # fmt: skip
     job = weave(table, [f"CREATE VIEW {n} AS {text}" for n, text in queries.items()], phantoms="always")
     answers = {name: frame.toArrow() for name, frame in job.answers().items()}
-    found = job.binding.phantoms.found
+    found = job.physical.phantoms.found
     assert found is not None
-    assert [table is None for table in found.tables] == [feed.keys == {"k0": "s"} for feed in job.binding.feeds]
+    assert [table is None for table in found.tables] == [feed.keys == {"k0": "s"} for feed in job.physical.feeds]
     queries["d"] = queries["d"].replace("log_mean(v + 1)", "exp(avg(ln(v + 1)))")
     for name, expected in plainly(spark, queries).items():
         assert_same_rows(answers[name], expected, text=queries[name])
@@ -218,7 +218,7 @@ def test_phantoms_are_chosen_by_the_groups_of_the_rows(spark: Any) -> None:
     def chosen(table: Any) -> str:
         job = weave(table, queries)
         job.run_bounded("noop")
-        found = job.binding.phantoms.found
+        found = job.physical.phantoms.found
         assert found is not None
         assert found.cost <= found.unshared
         assert f"  fed  {found.configuration}   a row costs {found.cost:.2f} probes" in job.explain()
@@ -230,7 +230,7 @@ def test_phantoms_are_chosen_by_the_groups_of_the_rows(spark: Any) -> None:
     assert chosen(many) == "a ab b c"
     job = weave(few.limit(FEWEST - 1), queries)
     job.run_bounded("noop")
-    assert job.binding.phantoms.found is None
+    assert job.physical.phantoms.found is None
 
 
 def test_groups_that_meet_again_only_in_hundreds_of_thousands_of_rows_are_seen_to_gather(spark: Any) -> None:
@@ -240,10 +240,10 @@ def test_groups_that_meet_again_only_in_hundreds_of_thousands_of_rows_are_seen_t
     )
     job = weave(table, [by("a", "count(*)"), by("b", "count(*)")])
     job.run_bounded("noop")
-    found = job.binding.phantoms.found
+    found = job.physical.phantoms.found
     assert found is not None
     assert [group_by.partials for group_by in found.asked] == pytest.approx([0.2, 0.1], rel=0.02)
-    assert job.binding.phantoms.scattered(job.binding.feeds) == []
+    assert job.physical.phantoms.scattered(job.physical.feeds) == []
 
 
 def test_tables_beside_spark_are_taken_where_they_are_clearly_cheaper(
@@ -257,7 +257,7 @@ def test_tables_beside_spark_are_taken_where_they_are_clearly_cheaper(
         save_prices(TablePrices(**prices), prices_file())
         job = weave(table, [by("a", "count(*)"), by("b", "sum(a)")])
         job.run_bounded("noop")
-        return job.binding.phantoms.lfta is not None
+        return job.physical.phantoms.lfta is not None
 
     assert tabled(native_eviction=1e-5)
     assert not tabled(native_eviction=1.1e-7), "prices are not that exact"

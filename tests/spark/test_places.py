@@ -82,7 +82,7 @@ def test_a_zipf_stream_is_divided_evenly_by_its_partials(spark: Any) -> None:
         at = partials.selectExpr(f"{places.bucket('hash(k)')} AS bucket").groupBy("bucket").count().collect()
         return max(row["count"] for row in at) * 8 / sum(row["count"] for row in at)
 
-    assert imbalance(weigh(rows, job.binding, 8)) <= 1.1 < imbalance(BucketMap(8))
+    assert imbalance(weigh(rows, job.physical, 8)) <= 1.1 < imbalance(BucketMap(8))
 
 
 @pytest.mark.spark
@@ -159,7 +159,7 @@ def test_a_hot_tree_without_keys_is_in_several_buckets_and_answers_stay_exact(sp
     stream.write(2)
     run = stream.start(";\n".join(f"CREATE VIEW {name} AS {text}" for name, text in queries.items()), buckets=3)
     settle(run)
-    (homes,) = run._driver.pipeline.binding.homes.values()
+    (homes,) = run._driver.pipeline.physical.homes.values()
     assert homes == (0, 1, 2)
     assert run.metrics()["rows"] == 80, "a row that is sent to three buckets is one row"
     assert run.metrics()["matched_by_query"]["q0"] == 80

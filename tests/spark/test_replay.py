@@ -135,11 +135,11 @@ def test_a_query_that_joins_from_the_source_just_before_a_drain_gives_all_of_it(
 
 def test_a_past_that_a_stop_has_cut_short_is_read_by_a_drain(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     read = Replays._read_again
-    monkeypatch.setattr(Replays, "_read_again", lambda self, here, held, reading, binding: reading.stopping.wait(60))
+    monkeypatch.setattr(Replays, "_read_again", lambda self, here, held, reading, physical: reading.stopping.wait(60))
     run = stopped_while_it_waits(stream)
     assert run.metrics()["waiting"] == ["whole"]
 
-    def stopped(self: Any, here: Any, held: Any, reading: Any, binding: Any) -> None:
+    def stopped(self: Any, here: Any, held: Any, reading: Any, physical: Any) -> None:
         reading.stopping.set()
 
     monkeypatch.setattr(Replays, "_read_again", stopped)
@@ -154,7 +154,7 @@ def test_a_past_that_a_stop_has_cut_short_is_read_by_a_drain(stream: Stream, mon
 def test_a_start_that_fails_reads_no_past_any_more(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[str] = []
 
-    def read(self: Any, here: Any, held: Any, reading: Any, binding: Any) -> None:
+    def read(self: Any, here: Any, held: Any, reading: Any, physical: Any) -> None:
         reading.stopping.wait(60)
         ended.append(held.folder)
 

@@ -164,7 +164,7 @@ def _take_turns(
         begun = time.perf_counter()
         job = _weave(table, queries)
         metrics = job.run_bounded("noop")
-        bits = sum(feed.signature.width for feed in job.binding.feeds)
+        bits = sum(feed.signature.width for feed in job.physical.feeds)
         row("weft", time.perf_counter() - begun, len(queries), answers=metrics.answers, bits=bits)
     if last:
         windows = len({query.window for query in queries})

@@ -87,7 +87,7 @@ class Saved:
 
 def over(job: Job, trades: DataFrame) -> Job:
     """The same woven queries over other trades: what was planned and analysed holds for all of the same columns."""
-    return replace(job, weaver=replace(job.weaver, stream=trades))
+    return replace(job, planner=replace(job.planner, stream=trades))
 
 
 def measure(

@@ -180,7 +180,7 @@ class Service:
             raise Unserved(HTTPStatus.SERVICE_UNAVAILABLE, failed, way_out)
 
     def _parsed(self, sql: str) -> list[ACQ]:
-        found = list(parse(sql, event_time=self.run.job.weaver.event_time))
+        found = list(parse(sql, event_time=self.run.job.planner.event_time))
         for query in found:
             self.limits.check_name(query)
             self.limits.check_overlap(query)

@@ -26,17 +26,17 @@ class StateMoved(Exception):
     """A batch replaced a segment while it was read."""
 
 
-def ask(weaver: Planner, acq: ACQ, binding: PhysicalPlan, checkpoint: Checkpoint, record: BatchRecord) -> pa.Table:
+def ask(planner: Planner, acq: ACQ, physical: PhysicalPlan, checkpoint: Checkpoint, record: BatchRecord) -> pa.Table:
     """Every window of the query that the slices of the record hold whole and that its watermark has passed."""
     if acq.life is not None:
         raise CannotAsk("a query that is asked once has no life; leave FOR and UNTIL out, or add it")
     if record.watermark is None or record.watermark == FOREVER:
         raise CannotAsk("no slice is kept: " + ("the stream was drained" if record.drained else "no row has come yet"))
     acq = replace(acq, refresh="exact")  # asked once, there is nothing to refresh
-    plan, asked = replace(weaver, times=TimeOptions()).weave(Workload([acq]))
+    plan, asked = replace(planner, times=TimeOptions()).weave(Workload([acq]))
     (query,), keys = asked.layout.queries, plan.feeds[0].keys
-    layout = _as_written(binding.layout)
-    groupings = dict(enumerate(binding.groupings))
+    layout = _as_written(physical.layout)
+    groupings = dict(enumerate(physical.groupings))
     source = find_source(query, keys, layout, record.watermark, groupings, record.kept_from(layout))
     if source is None:
         reason = why_not(query, keys, layout.trees, groupings)

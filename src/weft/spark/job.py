@@ -87,22 +87,22 @@ def weave(
     times = TimeOptions.of(watermark, late, lateness, retain, max_skew, idle_timeout)
     if times.late != "drop" and not stream.isStreaming:
         raise NotServed(f"late={late!r} is for streams: in a bounded table no row comes late")
-    weaver = Planner(
+    planner = Planner(
         stream, event_time, strategy, technique, rate, known_latency(latency), cost, tolerance, times,
         phantoms=Phantoms(known_phantoming(phantoms), known_grouping(groupings), known_memory(table_memory)),
         synopsis_limit=synopsis_limit, buckets=buckets or cores(stream),
     )  # fmt: skip
-    plan, binding = weaver.weave(read_queries(queries, event_time))
-    return Job(weaver, plan, binding, buckets)
+    plan, physical = planner.weave(read_queries(queries, event_time))
+    return Job(planner, plan, physical, buckets)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """Queries woven over a stream; `start` runs them, `answers` does so on a bounded table."""
 
-    weaver: Planner
+    planner: Planner
     plan: Plan
-    binding: PhysicalPlan
+    physical: PhysicalPlan
     buckets: int | None = None
     """None: as many as the state has, or the cluster has cores."""
 
@@ -114,19 +114,19 @@ class Job:
     @property
     def stream(self) -> DataFrame:
         """What the queries are over."""
-        return self.weaver.stream
+        return self.planner.stream
 
     def explain(self, format: Literal["text", "json", "html"] = "text") -> Any:
         """The trees, what they cost with and without sharing, and why the last merge was refused; then the passes over
         rows: what their signatures take, and, once rows were counted, which phantoms feed them and what that saves."""
-        shared = sharing(self.binding)
+        shared = sharing(self.physical)
         if format == "json":
             return {**to_json(self.plan), "sharing": shared.to_json()}
         if format == "html":
             return to_html(self.plan, shared.to_html())
-        split = _split(self.binding) if len(self.binding.feeds) > len(self.plan.feeds) else []
-        values = warn_of_synopses(self.plan, self.weaver.synopsis_limit)
-        told = [explain(self.plan), *split, *shared.signatures(), *self.binding.phantoms.explain(), *values]
+        split = _split(self.physical) if len(self.physical.feeds) > len(self.plan.feeds) else []
+        values = warn_of_synopses(self.plan, self.planner.synopsis_limit)
+        told = [explain(self.plan), *split, *shared.signatures(), *self.physical.phantoms.explain(), *values]
         return "\n".join(told)
 
     def _repr_html_(self) -> str:
@@ -147,16 +147,16 @@ class Job:
         if self.stream.isStreaming:
             raise NotServed("this stream has no end; use job.start(sink=..., checkpoint=...)")
         target = make_sink(sink)
-        target.open(self.binding.layout)
-        limit = self.weaver.synopsis_limit
+        target.open(self.physical.layout)
+        limit = self.planner.synopsis_limit
         # Nobody joins a table, so lives of some length do not begin; those that end at a time do end.
-        binding = self.binding.with_layout(lived(self.binding.layout, lives_of(self.plan.workload)))
+        physical = self.physical.with_layout(lived(self.physical.layout, lives_of(self.plan.workload)))
         places = BucketMap(self.buckets or self.cores)
-        pipeline = MicroBatchRunner(binding, places, self.weaver.times, target, synopsis_limit=limit)
+        pipeline = MicroBatchRunner(physical, places, self.planner.times, target, synopsis_limit=limit)
         try:
             return pipeline.run_bounded(self.stream)[1]
         except Exception as error:
-            failed = blame(error, self.stream, self.plan.workload, self.weaver)
+            failed = blame(error, self.stream, self.plan.workload, self.planner)
             if failed:
                 raise QueriesFailed(failed) from error
             raise
@@ -180,7 +180,7 @@ class Job:
         """
         if not self.stream.isStreaming:
             raise NotServed("this table is bounded; use job.answers(), or read it with spark.readStream")
-        side = make_late_sink(self.weaver.times.late, late_sink)
+        side = make_late_sink(self.planner.times.late, late_sink)
         bad = make_bad_sink(self.stream, bad_sink)
         folder = None if checkpoint is None else str(checkpoint)
         return Run(self, make_sink(sink), folder, trigger or AT_ONCE, available_now, side, tap, bad)
@@ -190,11 +190,11 @@ def cores(stream: DataFrame) -> int:
     return max(1, int(stream.sparkSession.sparkContext.defaultParallelism))
 
 
-def _split(binding: PhysicalPlan) -> list[str]:
+def _split(physical: PhysicalPlan) -> list[str]:
     """Where filters are in classes: how many there are of each, by the keys of their grouping."""
     lines = []
-    for number, keys in enumerate(binding.groupings):
-        sizes = [len(f.signature.filters) for f in binding.feeds if f.layout.grouping.number == number]
+    for number, keys in enumerate(physical.groupings):
+        sizes = [len(f.signature.filters) for f in physical.feeds if f.layout.grouping.number == number]
         if len(sizes) > 1:
             by = f" by {', '.join(keys)}" if keys else ""
             lines.append(f"  passes{by}  {len(sizes)}, with {', '.join(map(str, sizes))} filters")

@@ -128,7 +128,7 @@ class Run:
         return self._live.add(found, since, _time(begin, since))
 
     def _read(self, queries: Queries) -> list[ACQ]:
-        event_time = self.job.weaver.event_time
+        event_time = self.job.planner.event_time
         if isinstance(queries, str) and not queries.strip().endswith(".sql"):
             return list(parse(queries, event_time=event_time, name=self._free_name()))
         return list(read_queries(queries, event_time))
@@ -147,7 +147,7 @@ class Run:
         It goes on where the old one stops: windows that are open then are answered by the new one, as far as the kept
         slices have what it needs; `run.since(name)` says which is its first. Its answers must have the same columns.
         """
-        found = parse(query, event_time=self.job.weaver.event_time, name=name)
+        found = parse(query, event_time=self.job.planner.event_time, name=name)
         if len(found) != 1 or found[0].name != name:
             raise CannotChange(
                 f"one query named {name} can take its place, not {', '.join(q.name for q in found)}; "
@@ -159,7 +159,7 @@ class Run:
         """Answer a query once, from the slices that the job keeps: every window that they hold whole and that the
         watermark has passed. `weave(retain="6 hours")` keeps more. Its keys may be some of another query's.
         """
-        found = parse(query, event_time=self.job.weaver.event_time, name="asked")
+        found = parse(query, event_time=self.job.planner.event_time, name="asked")
         if len(found) != 1:
             raise CannotAsk(f"one query is asked at a time, not {len(found)}")
         for _ in range(CHANGED_MEANWHILE):
@@ -167,7 +167,7 @@ class Run:
             if done.record is None:
                 raise CannotAsk("no slice is kept: no batch has been run yet")
             try:
-                return ask(self.job.weaver, found[0], done.binding, self.checkpoint, done.record)
+                return ask(self.job.planner, found[0], done.physical, self.checkpoint, done.record)
             except StateMoved:
                 continue
         raise CannotAsk("batches replace the kept slices faster than they can be read; ask again")
@@ -211,7 +211,7 @@ class Run:
         """What the latest batch aggregated rows to: the keys, filters and queries of each pass, and the keys of the
         phantom that it was rolled up from; None: from rows.
         """
-        return show_passes(self._driver.done.binding)
+        return show_passes(self._driver.done.physical)
 
     def metrics(self) -> dict[str, Any]:
         """Where the run stands: counters from the start of the job, rates over its latest batches; plan changes and the

@@ -31,26 +31,26 @@ class QueriesFailed(RunError):
         super().__init__(said)
 
 
-def blame(error: Exception, rows: DataFrame | None, queries: Sequence[ACQ], weaver: Planner) -> dict[str, str]:
+def blame(error: Exception, rows: DataFrame | None, queries: Sequence[ACQ], planner: Planner) -> dict[str, str]:
     """The queries that a batch failed for, with the reason; none where it failed for another cause."""
     if isinstance(error, QueriesFailed):
         return error.reasons
     if rows is None or not _on_a_row(error):
         return {}
-    return _search(rows, queries, replace(weaver, strategy="shared", phantoms=Phantoms("never")))
+    return _search(rows, queries, replace(planner, strategy="shared", phantoms=Phantoms("never")))
 
 
-def _search(rows: DataFrame, queries: Sequence[ACQ], weaver: Planner) -> dict[str, str]:
-    _, binding = weaver.weave(Workload(queries))
+def _search(rows: DataFrame, queries: Sequence[ACQ], planner: Planner) -> dict[str, str]:
+    _, physical = planner.weave(Workload(queries))
     try:
-        sub_aggregate(rows, binding, BucketMap(1)).write.format("noop").mode("overwrite").save()
+        sub_aggregate(rows, physical, BucketMap(1)).write.format("noop").mode("overwrite").save()
     except PySparkException as error:
         if not _on_a_row(error):
             raise
         if len(queries) == 1:
             return {queries[0].name: str(error).strip().splitlines()[0]}
         half = len(queries) // 2
-        return _search(rows, queries[:half], weaver) | _search(rows, queries[half:], weaver)
+        return _search(rows, queries[:half], planner) | _search(rows, queries[half:], planner)
     return {}
 
 

@@ -83,7 +83,7 @@ class BatchMetrics:
 class MicroBatchRunner:
     """A bound plan with its sink and checkpoint; without a checkpoint nothing is kept between batches."""
 
-    binding: PhysicalPlan
+    physical: PhysicalPlan
     places: BucketMap
     times: TimeOptions
     sink: Sink
@@ -119,7 +119,7 @@ class MicroBatchRunner:
             bad = 0 if self.bad_sink is None else set_aside(batch, rows, self.bad_sink)
             skew = self.times.max_skew
             ahead = None if skew is None else time.time_ns() // 1000 + skew
-            partials = sub_aggregate(rows, self.binding, self.places, ahead).persist()
+            partials = sub_aggregate(rows, self.physical, self.places, ahead).persist()
             try:
                 # The watermark must be known before a window is answered, and it comes from the whole batch.
                 seen = look_at(partials, self._rows)
@@ -130,7 +130,7 @@ class MicroBatchRunner:
                 passed = None if before is None else before.watermark
                 if self.late_sink is not None and passed is not None and (seen.earliest or 0) < passed:
                     answered = {} if before is None else before.schedule.answered
-                    self.late_sink(batch, late_rows(rows, self.binding, passed, answered))
+                    self.late_sink(batch, late_rows(rows, self.physical, passed, answered))
                 rest = (latest, seen.rows, begun)
                 record, measured = self._advance(partials, batch, before, mark, *rest, bad=bad, read=read)
             finally:
@@ -145,7 +145,7 @@ class MicroBatchRunner:
         """All rows are there: one batch that answers every window."""
         begun = time.perf_counter()
         with batch_settings(rows.sparkSession, self.places.buckets):
-            partials, scattered = sub_aggregate_whole(rows, self.binding, self.places)
+            partials, scattered = sub_aggregate_whole(rows, self.physical, self.places)
             record, measured = self._advance(partials, 0, None, FOREVER, None, 0, begun, scattered=scattered)
         return record, _metrics(record, None, 0, time.perf_counter() - begun, **measured)
 
@@ -163,8 +163,8 @@ class MicroBatchRunner:
     @property
     def _rows(self) -> Column:
         """How many rows a partial is of; those of a feed that is sent to several homes count in the first."""
-        slots = {feed.number: feed.columns[0][0] for feed in self.binding.layout.feeds}
-        again = " ".join(f"WHEN feed = {n} AND bucket <> {homes[0]} THEN 0" for n, homes in self.binding.homes.items())
+        slots = {feed.number: feed.columns[0][0] for feed in self.physical.layout.feeds}
+        again = " ".join(f"WHEN feed = {n} AND bucket <> {homes[0]} THEN 0" for n, homes in self.physical.homes.items())
         counted = " ".join(f"WHEN feed = {n} THEN {slot}" for n, slot in slots.items())
         return F.expr(f"CASE {again} {counted} END")
 
@@ -183,12 +183,12 @@ class MicroBatchRunner:
         scattered: tuple[Scattered, ...] = (),
     ) -> tuple[BatchRecord, dict[str, Any]]:
         until = -FOREVER if watermark is None else watermark
-        layout = self.binding.layout
-        for past in self.binding.replayed:
+        layout = self.physical.layout
+        for past in self.physical.replayed:
             earlier = past.read(partials.sparkSession, self.places, layout)
             partials = partials.unionByName(earlier, allowMissingColumns=True)
             layout = past.into(layout)
-        if self.binding.replayed:
+        if self.physical.replayed:
             partials = place(partials, self.places.buckets)
         chosen = choose_refreshes(layout, before, until)
         layout = replace(layout, refresh=chosen.refresh, answered=chosen.before.answered)

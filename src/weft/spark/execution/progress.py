@@ -26,15 +26,15 @@ class Progress:
     """One value, replaced after each batch: whoever reads it sees a record with the binding that its state goes by."""
 
     record: BatchRecord | None
-    binding: PhysicalPlan
+    physical: PhysicalPlan
     batches: tuple[BatchMetrics, ...] = ()
     """The latest of this run, oldest first."""
     spent: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each phase, from the start of this run."""
 
-    def and_then(self, record: BatchRecord, binding: PhysicalPlan, batch: BatchMetrics) -> Progress:
+    def and_then(self, record: BatchRecord, physical: PhysicalPlan, batch: BatchMetrics) -> Progress:
         more = {phase: self.spent.get(phase, 0.0) + seconds for phase, seconds in batch.phases.items()}
-        return Progress(record, binding, (*self.batches, batch)[-REMEMBERED:], {**self.spent, **more})
+        return Progress(record, physical, (*self.batches, batch)[-REMEMBERED:], {**self.spent, **more})
 
     @property
     def watermark(self) -> int | None:
@@ -54,11 +54,11 @@ def show_trees(done: Progress) -> list[dict[str, Any]]:
             "partials": None if state is None else state.partials,
             "state_bytes": sizes.get(tree.number, 0),
         }
-        for tree in done.binding.layout.trees
+        for tree in done.physical.layout.trees
     ]
 
 
-def show_passes(binding: PhysicalPlan) -> list[dict[str, Any]]:
+def show_passes(physical: PhysicalPlan) -> list[dict[str, Any]]:
     return [
         {
             "keys": list(feed.keys.values()),
@@ -66,7 +66,7 @@ def show_passes(binding: PhysicalPlan) -> list[dict[str, Any]]:
             "queries": [query.name for tree in feed.layout.trees for query in tree.queries],
             "phantom": None if table is None else sorted(table),
         }
-        for feed, table in zip(binding.feeds, binding.phantoms.above(binding.feeds), strict=True)
+        for feed, table in zip(physical.feeds, physical.phantoms.above(physical.feeds), strict=True)
     ]
 
 
@@ -93,7 +93,7 @@ def show_metrics(
         "matched_by_query": dict(record.matched),
         "state_bytes_written": record.state_bytes,
         "synopsis_bytes": recent[-1].synopsis_bytes if recent else 0,
-        "refreshes_by_query": refreshed(done.binding.layout, schedule, mark),
+        "refreshes_by_query": refreshed(done.physical.layout, schedule, mark),
         "refreshes": sum(schedule.refreshes.values()),
         "refreshes_per_second": sum(m.refreshes for m in recent) / busy if busy else 0.0,
         "refresh_runs": schedule.runs,

@@ -48,32 +48,32 @@ def start(
     """No batch runs yet, but the plan of the next is written down, the sink knows what will come, and pasts are read
     that queries wait for. `undo` is told how to end that.
     """
-    times = job.weaver.times
+    times = job.planner.times
     record, notes = _mended(checkpoint, times)
     places, places_file = checkpoint.places(record)
     buckets = job.buckets or (job.cores if places is None else places.buckets)
-    weaver = replace(job.weaver, buckets=buckets)
-    bound = job.binding if job.weaver.buckets == buckets else weaver.bind(job.plan, ())
-    live = QueryRegistry(weaver, job.plan, bound, checkpoint.store, sink.open, buckets)
+    planner = replace(job.planner, buckets=buckets)
+    bound = job.physical if job.planner.buckets == buckets else planner.bind(job.plan, ())
+    live = QueryRegistry(planner, job.plan, bound, checkpoint.store, sink.open, buckets)
     undo.callback(live.stop)
     following = 0 if record is None else record.batch + 1
-    binding = live.take_up(following, record)
+    physical = live.take_up(following, record)
     moving = places is not None and places.buckets != buckets
-    if isinstance(sink, RepeatedSink) and (binding.homes or moving):
+    if isinstance(sink, RepeatedSink) and (physical.homes or moving):
         sink.undo(following)
     if moving:
         places, places_file = None, ""
         if record is not None:
-            record = move(job.stream.sparkSession, checkpoint, record, binding, buckets)
+            record = move(job.stream.sparkSession, checkpoint, record, physical, buckets)
             places, places_file = checkpoint.places(record)
-    limit, epoch = weaver.synopsis_limit, uuid.uuid4().hex
+    limit, epoch = planner.synopsis_limit, uuid.uuid4().hex
     pipeline = MicroBatchRunner(
-        binding, places or BucketMap(buckets), times, sink, checkpoint, late_sink, tap, bad_sink, limit, epoch,
+        physical, places or BucketMap(buckets), times, sink, checkpoint, late_sink, tap, bad_sink, limit, epoch,
         interval, places_file,
     )  # fmt: skip
     if isinstance(sink, JobSink):
         sink.begin(checkpoint.identity())
-    sink.open(binding.layout)
+    sink.open(physical.layout)
     return Start(checkpoint, notes, record, live, pipeline, placed=places is not None)
 
 

@@ -94,22 +94,22 @@ class _Old:
 
 
 def move(
-    spark: SparkSession, checkpoint: Checkpoint, record: BatchRecord, binding: PhysicalPlan, buckets: int
+    spark: SparkSession, checkpoint: Checkpoint, record: BatchRecord, physical: PhysicalPlan, buckets: int
 ) -> BatchRecord:
     """The record with its state in so many buckets, placed by what is kept of each slot; committed.
 
     Killed before that, the old state still counts.
     """
-    keyed = {feed.layout.grouping.number: feed for feed in binding.feeds}
-    trees = tuple(tree for tree in binding.layout.trees if tree.grouping.number in keyed)
-    types = {"old": "int", "grouping": "int", "number": "int", "weight": "bigint", **binding.columns.key_types}
+    keyed = {feed.layout.grouping.number: feed for feed in physical.feeds}
+    trees = tuple(tree for tree in physical.layout.trees if tree.grouping.number in keyed)
+    types = {"old": "int", "grouping": "int", "number": "int", "weight": "bigint", **physical.columns.key_types}
     schema = pa.schema([(name, pa.int32()) for name in ("old", "grouping", "number")] + [("weight", pa.int64())])
     for feed in keyed.values():
         for name, field in zip(feed.layout.key_columns, feed.layout.grouping.keys, strict=True):
             if name not in schema.names:
                 schema = schema.append(pa.field(name, field.type))
     old = _Old(
-        replace(binding.layout, feeds=(), older=trees),
+        replace(physical.layout, feeds=(), older=trees),
         checkpoint,
         record.batch,
         record.segments,

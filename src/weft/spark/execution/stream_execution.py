@@ -48,7 +48,7 @@ class StreamExecution:
         self._idle: threading.Thread | None = None
         self._failure: Exception | None = None
         self.pipeline = start.pipeline
-        self.done = Progress(start.record, start.pipeline.binding)
+        self.done = Progress(start.record, start.pipeline.physical)
         writer = (
             job.stream.writeStream.foreachBatch(self._batch)
             .queryName(f"weft-{uuid.uuid4().hex[:8]}")
@@ -60,7 +60,7 @@ class StreamExecution:
             writer = writer.trigger(processingTime=trigger)
         self.query: StreamingQuery = _begun(writer)
         self._rows_came = time.monotonic()
-        idle = job.weaver.times.idle_timeout
+        idle = job.planner.times.idle_timeout
         if idle is not None:
             self._idle = threading.Thread(target=self._go_on_when_idle, args=(idle / 1e6,), daemon=True)
             self._idle.start()
@@ -161,38 +161,38 @@ class StreamExecution:
     ) -> tuple[BatchRecord, BatchMetrics]:
         """Run a batch by the newest plan; once more without the queries that it fails for, if there are others."""
         while True:
-            binding = self._live.take_up(batch, before)
-            self.pipeline = replace(self.pipeline, binding=binding)
+            physical = self._live.take_up(batch, before)
+            self.pipeline = replace(self.pipeline, physical=physical)
             try:
                 if rows is not None and not self._placed:
-                    self._place(rows, binding)
+                    self._place(rows, physical)
                 return run(self.pipeline)
             except Exception as error:
                 present = self._live.plan.workload.by_name
-                queries = [present[q.name] for q in binding.layout.queries if q.name in present]
-                if not self._live.expel(blame(error, rows, queries, self._job.weaver)):
+                queries = [present[q.name] for q in physical.layout.queries if q.name in present]
+                if not self._live.expel(blame(error, rows, queries, self._job.planner)):
                     raise
                 # Some buckets may have run it: what their workers remember of that is of another plan.
                 self.pipeline = replace(self.pipeline, epoch=uuid.uuid4().hex)
                 if isinstance(self.pipeline.sink, RepeatedSink):
                     self.pipeline.sink.undo(batch)
 
-    def _place(self, rows: DataFrame, binding: PhysicalPlan) -> None:
+    def _place(self, rows: DataFrame, physical: PhysicalPlan) -> None:
         """Before the first batch: which bucket each group is in, written down, as the batch may be repeated."""
         buckets = self.pipeline.places.buckets
         with batch_settings(rows.sparkSession, buckets):
-            places = weigh(rows, binding, buckets)
+            places = weigh(rows, physical, buckets)
         name = self._checkpoint.write_places(places, FIRST_PLACES)
         self.pipeline = replace(self.pipeline, places=places, places_file=name)
         self._placed = True
 
     def _finish(self, record: BatchRecord, metrics: BatchMetrics) -> None:
         """The batch counts: what it showed may change the plan of the next."""
-        binding = self.pipeline.binding
-        self.done = self.done.and_then(record, binding, metrics)
-        if binding.replayed:
+        physical = self.pipeline.physical
+        self.done = self.done.and_then(record, physical, metrics)
+        if physical.replayed:
             self._live.committed()
-        self._live.tell_of_phantoms(binding.phantoms.told, binding.phantoms.flow)
+        self._live.tell_of_phantoms(physical.phantoms.told, physical.phantoms.flow)
         self._live.weigh_classes()
         seen = self._observer.take(metrics)
         if seen is not None:
@@ -220,15 +220,15 @@ class StreamExecution:
         before = self.done.record
         if before is None or before.latest is None or before.watermark is None or before.drained:
             return
-        due = before.latest - self._job.weaver.times.delay + int(quiet * 1e6)
-        binding = self._live.take_up(before.batch + 1, before)
-        opened = replace(binding.layout, lateness=0, retain=0).horizons(before.watermark)
+        due = before.latest - self._job.planner.times.delay + int(quiet * 1e6)
+        physical = self._live.take_up(before.batch + 1, before)
+        opened = replace(physical.layout, lateness=0, retain=0).horizons(before.watermark)
         if due > before.watermark and any(before.newest.get(n, -FOREVER) >= first for n, first in opened.items()):
             self._finish(*self._run_idle(before, due))
 
     def _run_idle(self, before: BatchRecord, watermark: int) -> tuple[BatchRecord, BatchMetrics]:
         def run(pipeline: MicroBatchRunner) -> tuple[BatchRecord, BatchMetrics]:
-            held = pipeline.binding.layout.held
+            held = pipeline.physical.layout.held
             if held and watermark == FOREVER:  # somebody stops the run meanwhile
                 raise RunFailed(
                     f"{', '.join(sorted(held))} did not get the rows of the past, and no batch comes after this one; "

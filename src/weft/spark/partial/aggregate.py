@@ -27,7 +27,7 @@ LATEST = "latest"
 """The greatest event time among a partial's rows: the watermark comes from it."""
 
 
-def sub_aggregate(rows: DataFrame, binding: PhysicalPlan, places: BucketMap, ahead: int | None = None) -> DataFrame:
+def sub_aggregate(rows: DataFrame, physical: PhysicalPlan, places: BucketMap, ahead: int | None = None) -> DataFrame:
     """rows      (columns...)
     with_time (columns..., event time in microseconds, words...), those without a time dropped as window() drops them
     finer     (feed, slice, words..., keys..., latest, components...) of phantoms, where they pay
@@ -36,60 +36,60 @@ def sub_aggregate(rows: DataFrame, binding: PhysicalPlan, places: BucketMap, ahe
     The bucket follows from the keys, so it is computed for partials, not for rows, where rows gather. Rows after
     `ahead` say nothing about what is latest.
     """
-    with_time = signed(timed(rows, binding), binding.feeds)
-    shared = binding.phantoms.share(with_time, binding.feeds, binding.columns)
+    with_time = signed(timed(rows, physical), physical.feeds)
+    shared = physical.phantoms.share(with_time, physical.feeds, physical.columns)
     trusted = EVENT_TIME if ahead is None else f"CASE WHEN {EVENT_TIME} <= {ahead}L THEN {EVENT_TIME} END"
     last = {LATEST: trusted}
     if shared is not None:
-        return _shared(with_time, shared, binding, places, last)
-    scattered = binding.phantoms.scattered(binding.feeds)
-    return _in_place(_from_rows(with_time, binding.feeds, scattered, binding, last), scattered, binding, places)
+        return _shared(with_time, shared, physical, places, last)
+    scattered = physical.phantoms.scattered(physical.feeds)
+    return _in_place(_from_rows(with_time, physical.feeds, scattered, physical, last), scattered, physical, places)
 
 
 def sub_aggregate_whole(
-    rows: DataFrame, binding: PhysicalPlan, places: BucketMap
+    rows: DataFrame, physical: PhysicalPlan, places: BucketMap
 ) -> tuple[DataFrame, tuple[Scattered, ...]]:
     """The same of a table that is whole. Its partials say nothing of what is latest, for it needs no watermark; and
     feeds that do not gather are sent as rows, where buckets can make partials of those:
 
     sent      (bucket, partials..., masks..., columns of the rows...), either partials or rows
     """
-    with_time = signed(timed(rows, binding), binding.feeds)
-    shared = binding.phantoms.share(with_time, binding.feeds, binding.columns)
+    with_time = signed(timed(rows, physical), physical.feeds)
+    shared = physical.phantoms.share(with_time, physical.feeds, physical.columns)
     if shared is not None:
-        return _shared(with_time, shared, binding, places, {}), ()
-    can = [feed for feed in binding.feeds if feed.scatters]
+        return _shared(with_time, shared, physical, places, {}), ()
+    can = [feed for feed in physical.feeds if feed.scatters]
     types = own_types(with_time, can)
-    in_rows = binding.phantoms.sent_as_rows(binding.feeds, able(can, binding, types), places.buckets)
-    others = [feed for feed in binding.feeds if feed not in in_rows]
-    left = [feed for feed in binding.phantoms.scattered(binding.feeds) if feed not in in_rows]
+    in_rows = physical.phantoms.sent_as_rows(physical.feeds, able(can, physical, types), places.buckets)
+    others = [feed for feed in physical.feeds if feed not in in_rows]
+    left = [feed for feed in physical.phantoms.scattered(physical.feeds) if feed not in in_rows]
     if not in_rows:
-        return _in_place(_from_rows(with_time, others, left, binding, {}), left, binding, places), ()
-    sent, found = send_rows(with_time, in_rows, binding, places, types)
+        return _in_place(_from_rows(with_time, others, left, physical, {}), left, physical, places), ()
+    sent, found = send_rows(with_time, in_rows, physical, places, types)
     if others:
-        partials = _from_rows(with_time, others, left, binding, {})
-        there = _merge(partials, binding, places) if left else _with_buckets(partials, binding, places)
+        partials = _from_rows(with_time, others, left, physical, {})
+        there = _merge(partials, physical, places) if left else _with_buckets(partials, physical, places)
         sent = sent.unionByName(there, allowMissingColumns=True)
     return place(sent, places.buckets), found
 
 
 def _in_place(
-    partials: DataFrame, scattered: Sequence[NativeFeed], binding: PhysicalPlan, places: BucketMap
+    partials: DataFrame, scattered: Sequence[NativeFeed], physical: PhysicalPlan, places: BucketMap
 ) -> DataFrame:
     """Each in its bucket; where some are still rows they are made one of each group."""
     if scattered:
-        return _merge(partials, binding, places)
-    return place(_with_buckets(partials, binding, places), places.buckets)
+        return _merge(partials, physical, places)
+    return place(_with_buckets(partials, physical, places), places.buckets)
 
 
 def _shared(
-    with_time: DataFrame, shared: Shared | HashTables, binding: PhysicalPlan, places: BucketMap, last: Texts
+    with_time: DataFrame, shared: Shared | HashTables, physical: PhysicalPlan, places: BucketMap, last: Texts
 ) -> DataFrame:
     """By tables that several feeds are made from."""
     if isinstance(shared, HashTables):
-        return _merge(_through_tables(with_time, shared, binding, last), binding, places)
+        return _merge(_through_tables(with_time, shared, physical, last), physical, places)
     finer = _aggregate(_spread(with_time, shared.tables, shared.columns, last), shared.columns)
-    return _merge(_roll_up(finer, shared.tables, binding), binding, places)
+    return _merge(_roll_up(finer, shared.tables, physical), physical, places)
 
 
 def place(partials: DataFrame, buckets: int) -> DataFrame:
@@ -97,21 +97,21 @@ def place(partials: DataFrame, buckets: int) -> DataFrame:
     return partials.repartitionById(buckets, partials["bucket"])
 
 
-def timed(rows: DataFrame, binding: PhysicalPlan) -> DataFrame:
+def timed(rows: DataFrame, physical: PhysicalPlan) -> DataFrame:
     """Rows with their event time in microseconds, without those that have none."""
-    return rows.selectExpr("*", f"{binding.event_micros} AS {EVENT_TIME}").where(f"{EVENT_TIME} IS NOT NULL")
+    return rows.selectExpr("*", f"{physical.event_micros} AS {EVENT_TIME}").where(f"{EVENT_TIME} IS NOT NULL")
 
 
-def spread_rows(with_time: DataFrame, binding: PhysicalPlan) -> DataFrame:
+def spread_rows(with_time: DataFrame, physical: PhysicalPlan) -> DataFrame:
     """Each row to each feed."""
-    return _spread(with_time, binding.feeds, binding.columns, {})
+    return _spread(with_time, physical.feeds, physical.columns, {})
 
 
-def _with_buckets(partials: DataFrame, binding: PhysicalPlan, places: BucketMap) -> DataFrame:
+def _with_buckets(partials: DataFrame, physical: PhysicalPlan, places: BucketMap) -> DataFrame:
     """A tree that has a home gets its feed's partials there: a feed whose trees have several sends them to each."""
-    bucket = places.bucket(feed_hash(binding))
-    if binding.homes:
-        branches = " ".join(f"WHEN {n} THEN array({', '.join(map(str, h))})" for n, h in binding.homes.items())
+    bucket = places.bucket(feed_hash(physical))
+    if physical.homes:
+        branches = " ".join(f"WHEN {n} THEN array({', '.join(map(str, h))})" for n, h in physical.homes.items())
         bucket = f"explode(CASE feed {branches} ELSE array({bucket}) END)"
     return partials.selectExpr("*", f"{bucket} AS bucket")
 
@@ -143,27 +143,27 @@ def _aggregate(rows: DataFrame, columns: PhysicalColumns) -> DataFrame:
     return _group(rows, by, columns.slots)
 
 
-def _through_tables(with_time: DataFrame, lfta: HashTables, binding: PhysicalPlan, last: Texts) -> DataFrame:
+def _through_tables(with_time: DataFrame, lfta: HashTables, physical: PhysicalPlan, last: Texts) -> DataFrame:
     """The partials of the feeds that have tables, and those of the others, which Spark makes from rows."""
-    words = _words(binding.feeds)
-    partials = through_tables(with_time, lfta, binding.columns, words, last)
+    words = _words(physical.feeds)
+    partials = through_tables(with_time, lfta, physical.columns, words, last)
     taken = {feed.layout.number for feed in lfta.feeds}
-    others = [feed for feed in binding.feeds if feed.layout.number not in taken]
+    others = [feed for feed in physical.feeds if feed.layout.number not in taken]
     if not others:
         return partials
-    made = _aggregate(_spread(with_time, others, binding.columns, last, words), binding.columns)
-    return partials.unionByName(_used(made, others, binding.columns), allowMissingColumns=True)
+    made = _aggregate(_spread(with_time, others, physical.columns, last, words), physical.columns)
+    return partials.unionByName(_used(made, others, physical.columns), allowMissingColumns=True)
 
 
 def _from_rows(
     with_time: DataFrame,
     feeds: Sequence[NativeFeed],
     scattered: Sequence[NativeFeed],
-    binding: PhysicalPlan,
+    physical: PhysicalPlan,
     last: Texts,
 ) -> DataFrame:
     """The partials of feeds that are made from rows; those of the scattered are a row each, several of a group."""
-    columns, words = binding.columns, _words(feeds)
+    columns, words = physical.columns, _words(feeds)
     gathered = [feed for feed in feeds if feed not in scattered]
     made = _aggregate(_spread(with_time, gathered, columns, last, words), columns) if gathered else None
     if not scattered:
@@ -180,13 +180,13 @@ def _used(made: DataFrame, feeds: Sequence[NativeFeed], columns: PhysicalColumns
     return made.drop(*(set(columns.slots) - used))
 
 
-def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], binding: PhysicalPlan) -> DataFrame:
+def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], physical: PhysicalPlan) -> DataFrame:
     """The partials of tables as partials of the feeds that each has, still several of a group.
 
     A feed that has a table for itself comes through unchanged: its partials are one a group already.
     """
     types = dict(finer.dtypes)
-    columns, words = binding.columns, _words(binding.feeds)
+    columns, words = physical.columns, _words(physical.feeds)
     slots = {
         name: types[column]
         for table in tables
@@ -204,9 +204,9 @@ def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], binding: PhysicalP
     return fed.drop("source", "fed_by")
 
 
-def _merge(partials: DataFrame, binding: PhysicalPlan, places: BucketMap) -> DataFrame:
+def _merge(partials: DataFrame, physical: PhysicalPlan, places: BucketMap) -> DataFrame:
     """One of each group, in its bucket. There are few here: they are sent as they are, and merged where they arrive."""
-    types, columns = dict(partials.dtypes), binding.columns
+    types, columns = dict(partials.dtypes), physical.columns
     aggregates = {
         # A sum of sums of decimals would be wider than the sum that it is.
         name: f"CAST({columns.merges.get(name, f'first({name})')} AS {types[name]})"
@@ -214,7 +214,7 @@ def _merge(partials: DataFrame, binding: PhysicalPlan, places: BucketMap) -> Dat
         if name in types
     }
     by = [name for name in types if name != LATEST and name not in columns.slots]
-    placed = place(_with_buckets(partials, binding, places), places.buckets)
+    placed = place(_with_buckets(partials, physical, places), places.buckets)
     return _group(placed, ["bucket", *by], aggregates)
 
 
@@ -223,7 +223,7 @@ def _group(rows: DataFrame, by: Sequence[str], aggregates: Mapping[str, str]) ->
     return rows.groupBy(*by).agg(*(F.expr(text).alias(name) for name, text in {**last, **aggregates}.items()))
 
 
-def feed_hash(binding: PhysicalPlan) -> str:
+def feed_hash(physical: PhysicalPlan) -> str:
     """The hash of a partial's group, by the keys of its feed."""
-    branches = " ".join(f"WHEN {feed.layout.number} THEN {group_hash(list(feed.keys))}" for feed in binding.feeds)
+    branches = " ".join(f"WHEN {feed.layout.number} THEN {group_hash(list(feed.keys))}" for feed in physical.feeds)
     return f"CASE feed {branches} END"

@@ -37,30 +37,30 @@ def own_types(with_time: DataFrame, feeds: Sequence[NativeFeed]) -> Texts:
     return dict(with_time.selectExpr(*(f"{lift} AS {name}" for name, lift in lifts.items())).dtypes) if lifts else {}
 
 
-def able(feeds: Sequence[NativeFeed], binding: PhysicalPlan, types: Texts) -> list[NativeFeed]:
+def able(feeds: Sequence[NativeFeed], physical: PhysicalPlan, types: Texts) -> list[NativeFeed]:
     """Those that buckets can make the partials of; `types` are of their partial columns.
 
     What a sum is that leaves its type without an error, Spark says.
     """
-    if not binding.layout.ansi:
+    if not physical.layout.ansi:
         return []
 
     def plain(feed: NativeFeed) -> bool:
-        keys = (binding.columns.key_types[name] for name in feed.keys)
+        keys = (physical.columns.key_types[name] for name in feed.keys)
         kept = (types[name] for names in feed.layout.columns for name in names)
         return all(map(PLAIN.fullmatch, keys)) and all(map(COMPARED.fullmatch, kept))
 
-    return [feed for feed in feeds if plain(feed) and feed.layout.number not in binding.homes]
+    return [feed for feed in feeds if plain(feed) and feed.layout.number not in physical.homes]
 
 
 def send_rows(
-    with_time: DataFrame, feeds: Sequence[NativeFeed], binding: PhysicalPlan, places: BucketMap, types: Texts
+    with_time: DataFrame, feeds: Sequence[NativeFeed], physical: PhysicalPlan, places: BucketMap, types: Texts
 ) -> tuple[DataFrame, tuple[Scattered, ...]]:
     """with_time  (columns..., event time in microseconds, words...)
     numbered   (columns of the feeds..., the bucket of its group in each feed)
     sent       (bucket, masks..., columns of the feeds...), a row for each bucket
     """
-    texts = [_texts(feed, binding, types) for feed in feeds]
+    texts = [_texts(feed, physical, types) for feed in feeds]
     names = {text: f"x{i}" for i, text in enumerate(dict.fromkeys(t for of in texts for t in of.values()))}
     columns = [{name: names[text] for name, text in of.items()} for of in texts]
     rows = with_time.selectExpr(*(f"{text} AS {name}" for text, name in names.items()))
@@ -85,10 +85,10 @@ def send_rows(
     return marked, tuple(found)
 
 
-def _texts(feed: NativeFeed, binding: PhysicalPlan, types: Texts) -> Texts:
+def _texts(feed: NativeFeed, physical: PhysicalPlan, types: Texts) -> Texts:
     """Of each column of the feed's partials that rows are not merely counted for."""
     slots = {name: types[name] for names in feed.layout.columns for name in names}
-    texts = as_partials(feed, binding.columns, len(feed.layout.words), slots)
+    texts = as_partials(feed, physical.columns, len(feed.layout.words), slots)
     kept = zip(feed.layout.components, feed.layout.columns, strict=True)
     own = {name for component, names in kept if component.kind != "rows" for name in names}
     wanted = {"slice", *feed.layout.words, *feed.keys, *own}

@@ -12,18 +12,18 @@ SAMPLE = 50_000
 """Rows that are looked at: a moment, and enough to tell groups that are always there from others."""
 
 
-def weigh(rows: DataFrame, binding: PhysicalPlan, buckets: int) -> BucketMap:
+def weigh(rows: DataFrame, physical: PhysicalPlan, buckets: int) -> BucketMap:
     """Places by the first of these rows; by hash alone where there is nothing to place.
 
     rows      (columns...)
     partials  (feed, slice, keys...), each once: a hot group has one a slice, as any other that is there
     weights   (slot, partials)
     """
-    keyed = [str(feed.layout.number) for feed in binding.feeds if feed.keys]
+    keyed = [str(feed.layout.number) for feed in physical.feeds if feed.keys]
     if buckets == 1 or not keyed:
         return BucketMap(buckets)
-    first = spread_rows(timed(rows.limit(SAMPLE), binding), binding)
-    partials = first.select("feed", "slice", *binding.columns.key_types).distinct()
+    first = spread_rows(timed(rows.limit(SAMPLE), physical), physical)
+    partials = first.select("feed", "slice", *physical.columns.key_types).distinct()
     partials = partials.where(f"slice IS NOT NULL AND feed IN ({', '.join(keyed)})")
-    counts = partials.selectExpr(f"{slot(feed_hash(binding))} AS slot").groupBy("slot").count().collect()
+    counts = partials.selectExpr(f"{slot(feed_hash(physical))} AS slot").groupBy("slot").count().collect()
     return BucketMap.weighed(buckets, {row["slot"]: float(row["count"]) for row in counts})

@@ -8,9 +8,9 @@ from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.physical.tables import NativeFeed
 
 
-def sharing(binding: PhysicalPlan) -> Sharing:
-    phantoms = binding.phantoms
-    found = phantoms.found if phantoms.found and len(phantoms.found.tables) == len(binding.feeds) else None
+def sharing(physical: PhysicalPlan) -> Sharing:
+    phantoms = physical.phantoms
+    found = phantoms.found if phantoms.found and len(phantoms.found.tables) == len(physical.feeds) else None
     lfta = phantoms.lfta
 
     def one(number: int, feed: NativeFeed, above: Relation | None) -> SharedPass:
@@ -24,7 +24,7 @@ def sharing(binding: PhysicalPlan) -> Sharing:
             fed_by=None if above is None else show(above),
         )
 
-    fed = zip(binding.feeds, phantoms.above(binding.feeds), strict=True)
+    fed = zip(physical.feeds, phantoms.above(physical.feeds), strict=True)
     passes = tuple(one(number, feed, above) for number, (feed, above) in enumerate(fed))
     if lfta is not None:
         nanoseconds = 1e9 * lfta.cost, 1e9 * lfta.unshared

@@ -103,8 +103,8 @@ class Planner:
 
     def bind(self, plan: Plan, groupings: Groupings) -> PhysicalPlan:
         with remembering(self.known):
-            binding = bind_plan(plan, self.stream, self.event_time, groupings, self.phantoms, self.buckets)
-        return binding.with_layout(self.times.keep(binding.layout))
+            physical = bind_plan(plan, self.stream, self.event_time, groupings, self.phantoms, self.buckets)
+        return physical.with_layout(self.times.keep(physical.layout))
 
     def _optimize(self, workload: Workload, rate: float | Fraction, stream: Stream | None = None) -> Plan:
         weights = self._weights()

@@ -83,11 +83,11 @@ class Replays:
     """The past of queries that wait for it, a thread and a Spark query each."""
 
     def __init__(
-        self, store: CheckpointFiles, weaver: Planner, buckets: int, failed: Callable[[str, Held, Exception], None]
+        self, store: CheckpointFiles, planner: Planner, buckets: int, failed: Callable[[str, Held, Exception], None]
     ) -> None:
         """`failed` is told in the replay's own thread."""
         self._store = store
-        self._weaver = weaver
+        self._planner = planner
         self._buckets = buckets
         self._failed = failed
         self._readings: dict[str, Reading] = {}  # by folder
@@ -164,12 +164,12 @@ class Replays:
 
     def _bound(self, acq: ACQ, groupings: Sequence[tuple[str, ...]]) -> PhysicalPlan:
         # What the job counts of its batches is no business of a thread beside them.
-        return replace(self._weaver, phantoms=Phantoms("never")).weave(Workload([acq]), groupings)[1]
+        return replace(self._planner, phantoms=Phantoms("never")).weave(Workload([acq]), groupings)[1]
 
-    def _replay(self, name: str, held: Held, reading: Reading, binding: PhysicalPlan) -> None:
+    def _replay(self, name: str, held: Held, reading: Reading, physical: PhysicalPlan) -> None:
         here = self._folder(name, held)
         try:
-            self._read_again(here, held, reading, binding)
+            self._read_again(here, held, reading, physical)
             if not self.done(name, held) and not reading.stopping.is_set():
                 raise CannotBackfill("the source ended before what the job has read of it came again")
         except Exception as error:
@@ -179,16 +179,16 @@ class Replays:
             if reading.end():
                 here.clear()
 
-    def _read_again(self, here: CheckpointFiles, held: Held, reading: Reading, binding: PhysicalPlan) -> None:
+    def _read_again(self, here: CheckpointFiles, held: Held, reading: Reading, physical: PhysicalPlan) -> None:
         trial = f"spark-{uuid.uuid4().hex[:8]}"  # what an earlier trial has committed must not count
 
         def aggregate(rows: DataFrame, batch: int) -> None:
             if batch > 0:  # what came after the query joined
                 return
             if held.begin is not None:
-                rows = rows.where(f"{binding.event_micros} >= {held.begin}L")
+                rows = rows.where(f"{physical.event_micros} >= {held.begin}L")
             with batch_settings(rows.sparkSession, self._buckets):
-                partials = sub_aggregate(rows, binding, BucketMap(self._buckets))
+                partials = sub_aggregate(rows, physical, BucketMap(self._buckets))
                 partials.write.mode("overwrite").parquet(here.path("partials"))
             here.sync()  # Spark makes nothing durable
             here.write_json("done.json", {})
@@ -197,7 +197,7 @@ class Replays:
         for file in here.names("log", recursive=True):
             here.write(f"{trial}/{file}", here.read(f"log/{file}"))
         query = (
-            self._weaver.stream.writeStream.foreachBatch(aggregate)
+            self._planner.stream.writeStream.foreachBatch(aggregate)
             .option("checkpointLocation", f"{here.uri}/{trial}")
             .trigger(availableNow=True)
             .start()

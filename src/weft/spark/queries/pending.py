@@ -18,7 +18,7 @@ class NextPlan:
     plan: Plan
     version: int = 0
     """Of the plan: grows with every change that is asked for, and with every better plan that is found."""
-    binding: PhysicalPlan | None = None
+    physical: PhysicalPlan | None = None
     """None: there is nothing to take up."""
     joining: Mapping[str, Join] = field(default_factory=dict)
     """Queries that no batch has taken up yet."""
@@ -27,7 +27,7 @@ class NextPlan:
     def adopt(
         self,
         plan: Plan,
-        binding: PhysicalPlan,
+        physical: PhysicalPlan,
         reason: str,
         cost_before: float | None,
         joining: Mapping[str, Join] | None = None,
@@ -35,12 +35,12 @@ class NextPlan:
         """Another plan. Who joined since the last batch and has left again does not join."""
         joins = {n: j for n, j in {**self.joining, **(joining or {})}.items() if n in plan.workload.by_name}
         changes = (*self.changes, PlanChange.to(plan, reason, cost_before))
-        return NextPlan(plan, self.version + 1, binding, joins, changes)
+        return NextPlan(plan, self.version + 1, physical, joins, changes)
 
     def tell(self, reason: str, bare: PhysicalPlan) -> NextPlan:
         """The plan stays, and something that the next batch writes down has changed; `bare` is what it runs by now."""
         change = PlanChange.to(self.plan, reason, float(self.plan.cost))
-        return replace(self, binding=self.binding or bare, changes=(*self.changes, change))
+        return replace(self, physical=self.physical or bare, changes=(*self.changes, change))
 
     def taken_up(self) -> NextPlan:
         return NextPlan(self.plan, self.version)

@@ -48,16 +48,16 @@ class QueryRegistry:
 
     def __init__(
         self,
-        weaver: Planner,
+        planner: Planner,
         plan: Plan,
-        binding: PhysicalPlan,
+        physical: PhysicalPlan,
         store: CheckpointFiles,
         opened: Callable[[Layout], None],
         buckets: int = 1,
     ) -> None:
         """`opened` is told of queries before the first batch that answers them; what it refuses does not join."""
-        self.replays = Replays(store, weaver, buckets, self._replay_failed)
-        self._weaver = weaver
+        self.replays = Replays(store, planner, buckets, self._replay_failed)
+        self._planner = planner
         self._store = store
         self._opened = opened
         self._lock = threading.Lock()
@@ -70,22 +70,22 @@ class QueryRegistry:
             self._pending = NextPlan(plan)
             self._members = Membership(lives=lives_of(plan.workload))
             self._waiting = Backfills(self.replays, {})
-            self._present = ActivePlan.first(plan, binding, self._members)
+            self._present = ActivePlan.first(plan, physical, self._members)
             write_plan(store, self._present.record)
         else:
-            self._resume(record, plan, binding)
-        self._replanning = Replanner(weaver, self.plan, self._planned)
+            self._resume(record, plan, physical)
+        self._replanning = Replanner(planner, self.plan, self._planned)
 
-    def _resume(self, record: PlanRecord, given: Plan, binding: PhysicalPlan) -> None:
-        asked = read_asked(self._store, record.asked, self._weaver.event_time)
-        resumed = resume(record, given.workload, asked, self._weaver.event_time)
+    def _resume(self, record: PlanRecord, given: Plan, physical: PhysicalPlan) -> None:
+        asked = read_asked(self._store, record.asked, self._planner.event_time)
+        resumed = resume(record, given.workload, asked, self._planner.event_time)
         self._members = resumed.members
         self._waiting = Backfills(self.replays, resumed.held)
         self.replays.forget_all_but({**record.arrived, **resumed.held})
-        plan, bound = self._weaver.weave(resumed.queries, record.groupings)
-        self._present = ActivePlan.resumed(record, binding)
+        plan, bound = self._planner.weave(resumed.queries, record.groupings)
+        self._present = ActivePlan.resumed(record, physical)
         if resumed.reads_slices:
-            self._present = replace(self._present, binding=former(record, self._weaver))
+            self._present = replace(self._present, physical=former(record, self._planner))
         self._pending = NextPlan(given).adopt(plan, bound, resumed.reason, record.cost, resumed.joining)
 
     @property
@@ -94,9 +94,9 @@ class QueryRegistry:
         return self._pending.plan
 
     @property
-    def binding(self) -> PhysicalPlan:
+    def physical(self) -> PhysicalPlan:
         """That the latest batch runs by."""
-        return self._present.binding
+        return self._present.physical
 
     @property
     def version(self) -> int:
@@ -116,7 +116,7 @@ class QueryRegistry:
         with self._lock:
             plan, groupings = self.plan, self._present.record.groupings
         refuse_taken(plan, queries)
-        return plan, self._weaver.preview(plan, queries, groupings)
+        return plan, self._planner.preview(plan, queries, groupings)
 
     def drop(self, names: Sequence[str]) -> None:
         with self._lock:
@@ -156,15 +156,15 @@ class QueryRegistry:
     def _mend(self, change: QueryChange, reason: str) -> None:
         if change.joining:
             refuse_after_the_end(self._ended)
-        groupings, running = self._present.record.groupings, self._pending.binding or self._present.binding
-        plan, binding = self._weaver.mend(self.plan, change.joining, list(change.leaving), groupings)
-        refuse_other_columns(binding.layout, running.layout, change.how)
+        groupings, running = self._present.record.groupings, self._pending.physical or self._present.physical
+        plan, physical = self._planner.mend(self.plan, change.joining, list(change.leaving), groupings)
+        refuse_other_columns(physical.layout, running.layout, change.how)
         if change.joining:
-            self._opened(only(binding.layout, change.how.keys()))
+            self._opened(only(physical.layout, change.how.keys()))
         members = self._members.after(change)
         write_asked(self._store, members.asked, change)
         self._members = members
-        self._pending = self._pending.adopt(plan, binding, reason, float(self.plan.cost), change.joins)
+        self._pending = self._pending.adopt(plan, physical, reason, float(self.plan.cost), change.joins)
         self._waiting.forget(change.leaving)
         self._replanning.plan_where_due(self._basis())
 
@@ -193,7 +193,7 @@ class QueryRegistry:
             thread.join()
 
     def _basis(self) -> Basis:
-        bound = self._pending.binding or self._present.bare
+        bound = self._pending.physical or self._present.bare
         return Basis(self.version, self.plan, self._present.record.groupings, bound.classes)
 
     def _planned(self, found: Found) -> None:
@@ -205,9 +205,9 @@ class QueryRegistry:
                 self._replanning.plan_where_due(now)
             elif found.failed is not None:
                 return
-            elif found.plan is not None and found.binding is not None:
+            elif found.plan is not None and found.physical is not None:
                 cost = float(found.basis.plan.cost)
-                self._pending = self._pending.adopt(found.plan, found.binding, found.reason, cost)
+                self._pending = self._pending.adopt(found.plan, found.physical, found.reason, cost)
             else:
                 self._pending = replace(self._pending, plan=found.basis.plan)
 
@@ -234,12 +234,12 @@ class QueryRegistry:
             self._begin_and_end_lives(before)
             with self._waiting.unless_it_fails():
                 self._take_up(batch, before)
-            self._waiting.begin(self.plan.workload.by_name, self.binding.groupings)
-            return self.binding
+            self._waiting.begin(self.plan.workload.by_name, self.physical.groupings)
+            return self.physical
 
     def _take_up(self, batch: int, before: BatchRecord | None) -> None:
         arrived = self._find_arrived(batch)
-        pending, bound = self._pending, self._pending.binding
+        pending, bound = self._pending, self._pending.physical
         if bound is None:
             self._present = self._present.going_on(batch)
             return

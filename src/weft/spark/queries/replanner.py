@@ -57,7 +57,7 @@ class Found:
     reason: str = ""
     plan: Plan | None = None
     """None: the plan of the basis stays, at the price that it has there."""
-    binding: PhysicalPlan | None = None
+    physical: PhysicalPlan | None = None
     failed: str | None = None
     """Why nothing was found: the job's own plan stays, at its own price."""
 
@@ -65,8 +65,8 @@ class Found:
 class Replanner:
     """Called under the lock of the one that has it, who takes that lock when `found` is told, in the thread."""
 
-    def __init__(self, weaver: Planner, plan: Plan, found: Callable[[Found], None]) -> None:
-        self._weaver = weaver
+    def __init__(self, planner: Planner, plan: Plan, found: Callable[[Found], None]) -> None:
+        self._planner = planner
         self._found = found
         self._learned = Learned(Curve(((len(plan.workload), plan.cost),)))
         self._failed: str | None = None
@@ -76,18 +76,18 @@ class Replanner:
     def plan_where_due(self, basis: Basis) -> None:
         """Where the mended plan has come too far from one that is made anew."""
         curve = self._learned.curve
-        if self.thread is None and deviates(curve, basis.plan, self._weaver.deviation):
+        if self.thread is None and deviates(curve, basis.plan, self._planner.deviation):
             above = float(excess(curve, basis.plan))
             said = f"planned anew: {above:.1%} above what the curve lets expect"
             self._begin(self._plan_anew, basis, self._learned, said)
 
     def observe(self, basis: Basis, seen: StreamStatistics) -> None:
         """Where the plan's estimate is off by what the stream is like."""
-        tolerance, counted = self._weaver.deviation, StreamStatistics(basis.plan.rate, self._learned.stream)
+        tolerance, counted = self._planner.deviation, StreamStatistics(basis.plan.rate, self._learned.stream)
         if tolerance is None or self.thread is not None:
             return
-        if self._weaver.is_off(basis.plan, counted, seen, tolerance):
-            now = replace(basis, plan=self._weaver.at_rate(basis.plan, seen.rate))
+        if self._planner.is_off(basis.plan, counted, seen, tolerance):
+            now = replace(basis, plan=self._planner.at_rate(basis.plan, seen.rate))
             said = "; ".join(seen.differences(counted, tolerance))
             # What plans cost for another stream says nothing of this one.
             learned = replace(self._learned, curve=Curve(()), stream=seen.stream)
@@ -95,7 +95,7 @@ class Replanner:
 
     def weigh_classes(self, basis: Basis) -> None:
         """Where signatures were counted since classes of filters were last thought of."""
-        tolerance, signed = self._weaver.deviation, self._weaver.phantoms.signed
+        tolerance, signed = self._planner.deviation, self._planner.phantoms.signed
         if tolerance is not None and self.thread is None and signed != self._learned.signed:
             self._begin(self._class_anew, basis, replace(self._learned, signed=signed), tolerance)
 
@@ -124,19 +124,19 @@ class Replanner:
 
     def _plan_anew(self, basis: Basis, learned: Learned, reason: str) -> Found:
         seen = StreamStatistics(basis.plan.rate, learned.stream)
-        plan, curve = self._weaver.anew(basis.plan.workload, learned.curve, seen)
+        plan, curve = self._planner.anew(basis.plan.workload, learned.curve, seen)
         found = Found(basis, replace(learned, curve=curve))
         # What is there may be the better plan; then only the curve learns from the other.
-        if self._weaver.price(plan, seen.stream) < self._weaver.price(basis.plan, seen.stream):
-            found = replace(found, reason=reason, plan=plan, binding=self._weaver.bind(plan, basis.groupings))
+        if self._planner.price(plan, seen.stream) < self._planner.price(basis.plan, seen.stream):
+            found = replace(found, reason=reason, plan=plan, physical=self._planner.bind(plan, basis.groupings))
         return found
 
     def _class_anew(self, basis: Basis, learned: Learned, tolerance: Fraction) -> Found:
         """Where other classes make rows cheaper by more than the tolerance, the plan is bound with those."""
         found = Found(basis, learned)
-        known = partial(self._weaver.phantoms.occurrences, self._weaver.stream)
+        known = partial(self._planner.phantoms.occurrences, self._planner.stream)
         reason = better_classes(basis.classes, known, tolerance)
         if reason is not None:
-            bound = self._weaver.bind(basis.plan, basis.groupings)
-            found = replace(found, reason=reason, plan=basis.plan, binding=bound)
+            bound = self._planner.bind(basis.plan, basis.groupings)
+            found = replace(found, reason=reason, plan=basis.plan, physical=bound)
         return found

@@ -27,15 +27,15 @@ class ActivePlan:
     """What is written down of the plan."""
     bare: PhysicalPlan
     """Of the plan alone."""
-    binding: PhysicalPlan
+    physical: PhysicalPlan
     """With what former plans have left, and what is to come from the past."""
 
     @classmethod
     def first(cls, plan: Plan, bare: PhysicalPlan, members: Membership) -> ActivePlan:
         """Of a job that begins."""
-        binding = bare.with_layout(lived(bare.layout, members.lives))
+        physical = bare.with_layout(lived(bare.layout, members.lives))
         changes = (PlanChange.to(plan, "woven", None),)
-        return cls(_record(0, plan, binding, members, Pasts(), changes), bare, binding)
+        return cls(_record(0, plan, physical, members, Pasts(), changes), bare, physical)
 
     @classmethod
     def resumed(cls, record: PlanRecord, bare: PhysicalPlan) -> ActivePlan:
@@ -44,10 +44,10 @@ class ActivePlan:
 
     def going_on(self, batch: int) -> ActivePlan:
         """Without another plan. Only in its first batch is somebody fresh, or some past taken in."""
-        if batch <= self.record.batch or not self.binding.layout.fresh:
+        if batch <= self.record.batch or not self.physical.layout.fresh:
             return self
-        layout = replace(self.binding.layout, fresh=frozenset())
-        return replace(self, binding=replace(self.binding.with_layout(layout), replayed=()))
+        layout = replace(self.physical.layout, fresh=frozenset())
+        return replace(self, physical=replace(self.physical.with_layout(layout), replayed=()))
 
     def following(self, before: BatchRecord | None) -> int:
         """The first number that no tree has had of which something may still be kept."""
@@ -66,7 +66,7 @@ class ActivePlan:
         pasts: Pasts,
     ) -> ActivePlan:
         """By the plan that this batch takes up."""
-        joined = readers(bound.layout, pending.joining, self.binding.layout, before)
+        joined = readers(bound.layout, pending.joining, self.physical.layout, before)
         joined |= pasts.readers(joined)
         mark, newest = (None, {}) if before is None else (before.watermark, before.newest)
         after = replace(bound.layout, held=frozenset(pasts.held), fresh=frozenset(pasts.arrived))
@@ -77,8 +77,8 @@ class ActivePlan:
             again = {q.name for q in layout.queries} & set(self.record.fresh)
             layout = replace(layout, fresh=layout.fresh | again)
             changes = (*self.record.changes, *changes)
-        binding = replace(bound.with_layout(lived(layout, members.lives)), replayed=pasts.replayed)
-        return ActivePlan(_record(batch, pending.plan, binding, members, pasts, changes, given), bound, binding)
+        physical = replace(bound.with_layout(lived(layout, members.lives)), replayed=pasts.replayed)
+        return ActivePlan(_record(batch, pending.plan, physical, members, pasts, changes, given), bound, physical)
 
 
 def cut(before: BatchRecord | None) -> int | None:
@@ -116,7 +116,7 @@ def _past(
 def _record(
     batch: int,
     plan: Plan,
-    binding: PhysicalPlan,
+    physical: PhysicalPlan,
     members: Membership,
     pasts: Pasts,
     changes: tuple[PlanChange, ...],
@@ -124,9 +124,9 @@ def _record(
 ) -> PlanRecord:
     return plan_record(
         batch,
-        binding.layout,
+        physical.layout,
         texts={q.name: q.identity for q in plan.workload},
-        groupings=binding.groupings,
+        groupings=physical.groupings,
         given=given,
         live=members.live,
         dropped=members.dropped,

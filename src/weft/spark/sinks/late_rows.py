@@ -29,11 +29,11 @@ def make_late_sink(late: Late, spec: str | SideOutput | None) -> SideOutput | No
     return make_aside_sink(spec, "late rows", BadLateSink)
 
 
-def late_rows(rows: DataFrame, binding: PhysicalPlan, watermark: int, answered: Mapping[str, int]) -> DataFrame:
+def late_rows(rows: DataFrame, physical: PhysicalPlan, watermark: int, answered: Mapping[str, int]) -> DataFrame:
     """The rows that missed a window of a query which had ended by the watermark and whose filter they pass; `answered`
     is the end of the last one of those that are not answered for every window."""
-    missed = sorted({_missed(query, watermark, answered) for query in binding.layout.queries})
-    timed = rows.selectExpr("*", f"{binding.event_micros} AS {EVENT_TIME}").where(f"{EVENT_TIME} < {watermark}L")
+    missed = sorted({_missed(query, watermark, answered) for query in physical.layout.queries})
+    timed = rows.selectExpr("*", f"{physical.event_micros} AS {EVENT_TIME}").where(f"{EVENT_TIME} < {watermark}L")
     return timed.where(" OR ".join(missed)).drop(EVENT_TIME)
 
 
