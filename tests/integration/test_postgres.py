@@ -19,7 +19,8 @@ from weft.engine import Layout
 from weft.engine.layout import MARKS
 from weft.spark import RunFailed, weave
 from weft.spark.sinks import postgres as module
-from weft.spark.sinks.base import OtherColumns, make_sink
+from weft.spark.sinks.base import OtherColumns
+from weft.spark.sinks.open import make_sink
 from weft.spark.sinks.postgres import PostgresFailed, PostgresSink
 from weft.spark.sinks.row_key import CannotTell
 from weft.sql import parse

@@ -11,7 +11,7 @@ import pytest
 
 from weft.spark.checkpoint.batch_log import FAN_IN, LARGE, BatchRecord, Checkpoint, CheckpointMismatch
 from weft.spark.checkpoint.files import CheckpointFiles
-from weft.spark.sinks.base import make_sink
+from weft.spark.sinks.open import make_sink
 
 
 def batches(

@@ -16,7 +16,7 @@ from weft.calibration.weights import Weights, save_weights, weights_file
 from weft.cli import app
 from weft.optimizer import CannotOptimize
 from weft.spark import NotServed, open_source, weave
-from weft.spark.sinks.base import UnknownSink, make_sink
+from weft.spark.sinks.open import UnknownSink, make_sink
 from weft.spark.sources.open import UnknownSource
 from weft.sql import Refused
 

@@ -16,7 +16,8 @@ from weft.spark import weave
 from weft.spark.errors import RunFailed
 from weft.spark.execution.failing_queries import QueriesFailed
 from weft.spark.queries.validate import CannotChange
-from weft.spark.sinks.base import NoopSink, OtherColumns
+from weft.spark.sinks.base import OtherColumns
+from weft.spark.sinks.simple import NoopSink
 from weft.sql import Refused, parse
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

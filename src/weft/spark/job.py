@@ -18,6 +18,7 @@ from weft.plan.value_memory import warn_of_synopses
 from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.execution.failing_queries import QueriesFailed, blame
 from weft.spark.execution.micro_batch import BatchMetrics, MicroBatchRunner
+from weft.spark.files import folder_name
 from weft.spark.options import Late, TimeOptions
 from weft.spark.partial.hash_tables import TABLE_MEMORY, known_memory
 from weft.spark.physical.binder import PhysicalPlan
@@ -27,9 +28,10 @@ from weft.spark.physical.rollup import Phantoms, known_grouping, known_phantomin
 from weft.spark.queries.membership import lived, lives_of
 from weft.spark.run import NotServed, Run
 from weft.spark.session import require_classic, use_this_python
-from weft.spark.sinks.base import ParquetSink, Sink, folder_of, make_sink
+from weft.spark.sinks.base import AnswerListener, Sink
 from weft.spark.sinks.late_rows import make_late_sink
-from weft.spark.sinks.listener import AnswerListener
+from weft.spark.sinks.open import make_sink
+from weft.spark.sinks.parquet import ParquetSink
 from weft.spark.sinks.side_output import SideOutput
 from weft.spark.sources.corrupt_records import make_bad_sink
 from weft.sql.inputs import Queries, read_queries
@@ -139,7 +141,7 @@ class Job:
         self.run_bounded(ParquetSink(folder))
         spark = self.stream.sparkSession
         return {
-            name: spark.read.parquet(f"{folder}/{folder_of(name)}") for name in (q.name for q in self.plan.workload)
+            name: spark.read.parquet(f"{folder}/{folder_name(name)}") for name in (q.name for q in self.plan.workload)
         }
 
     def run_bounded(self, sink: str | Sink | Callable[[int, Any], object]) -> BatchMetrics:

@@ -24,9 +24,9 @@ from weft.spark.execution.progress import iso, show_metrics, show_passes, show_t
 from weft.spark.execution.recovery import start
 from weft.spark.execution.stream_execution import StreamExecution
 from weft.spark.queries.validate import CannotChange, Since
-from weft.spark.sinks.base import MemorySink, Sink
-from weft.spark.sinks.listener import AnswerListener
+from weft.spark.sinks.base import AnswerListener, Sink
 from weft.spark.sinks.side_output import SideOutput
+from weft.spark.sinks.simple import MemorySink
 from weft.sql import duration, parse
 from weft.sql.inputs import Queries, read_queries
 from weft.sql.ttl import lifetime

@@ -23,14 +23,14 @@ from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.execution.failing_queries import QueriesFailed
 from weft.spark.execution.refresh import choose_refreshes
 from weft.spark.execution.watermark import look_at
+from weft.spark.final.report import deserialise
 from weft.spark.final.task import BucketTask, final_aggregate
 from weft.spark.options import TimeOptions
 from weft.spark.partial.aggregate import place, sub_aggregate, sub_aggregate_whole
 from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.session import batch_settings
-from weft.spark.sinks.base import BucketSink, DriverSink, Sink, deserialise
+from weft.spark.sinks.base import AnswerListener, Answers, BucketSink, DriverSink, Sink
 from weft.spark.sinks.late_rows import late_rows
-from weft.spark.sinks.listener import AnswerListener, tapped
 from weft.spark.sinks.side_output import SideOutput
 from weft.spark.sources.corrupt_records import set_aside
 
@@ -244,7 +244,7 @@ class MicroBatchRunner:
             record, record_bytes = self.checkpoint.commit(record, before)
         if self.tap is not None:
             counts = _add({}, (r["answers"] for r in buckets.values()))
-            self.tap.take(batch, tapped(answers, self.tap.rows), counts)
+            self.tap.take(batch, _first_rows(answers, self.tap.rows), counts)
         laps: Counter[str] = Counter()
         for r in buckets.values():
             for name, seconds in r["seconds"].items():
@@ -267,6 +267,10 @@ def _payloads(reports: Iterable[Any]) -> dict[str, pa.Table]:
         if report["query"] is not None:
             tables.setdefault(report["query"], []).append(deserialise(bytes(report["payload"])))
     return {name: pa.concat_tables(parts) for name, parts in tables.items()}
+
+
+def _first_rows(answers: Answers, rows: int) -> Answers:
+    return {name: table.slice(0, rows) for name, table in answers.items()}
 
 
 def _trees(reports: Iterable[Mapping[str, Sequence[int]]]) -> dict[int, TreeState]:

@@ -14,8 +14,7 @@ from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.execution.rescale import move
 from weft.spark.options import TimeOptions
 from weft.spark.queries.registry import QueryRegistry
-from weft.spark.sinks.base import JobSink, RepeatedSink, Sink
-from weft.spark.sinks.listener import AnswerListener
+from weft.spark.sinks.base import AnswerListener, JobSink, RepeatedSink, Sink
 from weft.spark.sinks.side_output import SideOutput
 
 if TYPE_CHECKING:

@@ -23,12 +23,12 @@ from weft.engine import FeedLayout, Layout, TreeLayout
 from weft.model import ACQ, RunError, Workload
 from weft.spark.checkpoint.bucket_map import BucketMap, group_hash
 from weft.spark.checkpoint.files import CheckpointFiles
+from weft.spark.files import folder_name
 from weft.spark.partial.aggregate import sub_aggregate
 from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.physical.planner import Planner
 from weft.spark.physical.rollup import Phantoms
 from weft.spark.session import batch_settings
-from weft.spark.sinks.base import folder_of
 
 
 class CannotBackfill(RunError):
@@ -94,7 +94,7 @@ class Replays:
 
     def prepare(self, name: str, batch: int) -> str:
         """Write down how far the job has read: up to and with this batch of Spark's. Says where that is."""
-        folder = f"{folder_of(name)}-{uuid.uuid4().hex[:8]}"
+        folder = f"{folder_name(name)}-{uuid.uuid4().hex[:8]}"
         here = self._store.at(f"replays/{folder}")
         here.write("log/offsets/0", self._store.read(f"spark/offsets/{batch}"))
         for file in self._store.names("spark/sources", recursive=True):
@@ -160,7 +160,7 @@ class Replays:
         self._readings.clear()
 
     def _folder(self, name: str, held: Held) -> CheckpointFiles:
-        return self._store.at(f"replays/{held.folder or folder_of(name)}")
+        return self._store.at(f"replays/{held.folder or folder_name(name)}")
 
     def _bound(self, acq: ACQ, groupings: Sequence[tuple[str, ...]]) -> PhysicalPlan:
         # What the job counts of its batches is no business of a thread beside them.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from weft.model import WeftError
-from weft.spark.checkpoint.files import CheckpointFiles
+from weft.spark.files import FileStore
 
 SideOutput = Callable[[int, DataFrame], object]
 """Called with a batch's number and the rows; again with the same ones where the batch is repeated."""
@@ -24,6 +24,6 @@ def make_aside_sink(spec: str | SideOutput, what: str, refused: type[WeftError])
     def write(batch: int, rows: DataFrame) -> None:
         rows.write.mode("overwrite").parquet(f"{folder}/weft_batch={batch}")
         if "://" not in folder:
-            CheckpointFiles(folder).sync()  # Spark makes nothing durable, and a batch that counts is not repeated
+            FileStore(folder).sync()  # Spark makes nothing durable, and a batch that counts is not repeated
 
     return write
