@@ -8,8 +8,8 @@ import pytest
 
 from weft.calibration.weights import Weights
 from weft_bench.benchmark import BadSetting, make_settings
-from weft_bench.chart import to_text
-from weft_bench.estimate import ESTIMATE, EstimateSettings, charts, deviation, find_weights, summarise
+from weft_bench.benchmarks.estimate import ESTIMATE, EstimateSettings, charts, deviation, find_weights, summarise
+from weft_bench.output.charts import to_text
 
 
 def row(optimizer: str, technique: str, operations: float, estimated: float, actual: float) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def test_quick_settings_are_small_and_a_drawing_has_a_known_ending() -> None:
 
 def test_weights_that_were_kept_are_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Weights(batch=1.0, query=0.1, row=0.1, partial=0.1, kept=0.1, operation=0.1, answer=0.1)
-    monkeypatch.setattr("weft_bench.estimate.load_weights", lambda: kept)
+    monkeypatch.setattr("weft_bench.benchmarks.estimate.load_weights", lambda: kept)
     said: list[str] = []
     assert find_weights(None, make_settings(EstimateSettings, {}, quick=True), said.append) == (kept, None)
     assert not said

@@ -13,14 +13,14 @@ from typer.testing import CliRunner
 from weft.cli import app
 from weft.optimizer.edge_counting import exact
 from weft.optimizer.placement import OPTIMIZERS
-from weft_bench.auto import AutoSettings
-from weft_bench.auto import run as run_auto
 from weft_bench.benchmark import Row
-from weft_bench.chart import Chart, to_page, to_svg, to_text
+from weft_bench.benchmarks.auto import AutoSettings
+from weft_bench.benchmarks.auto import run as run_auto
 from weft_bench.figures import FIGURES, Scale, placement
-from weft_bench.figures.counting import EXPERIMENTS, counters, weave
+from weft_bench.figures.edge_counting import EXPERIMENTS, counters, weave
 from weft_bench.figures.placement import Ran, breakdown_claims, experiments, quality, quality_claims
 from weft_bench.figures.sharing import draw, plan
+from weft_bench.output.charts import Chart, to_page, to_svg, to_text
 
 runner = CliRunner()
 TINY = Scale(quick=True, repeat=1, seed=1, budget=1)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from weft_bench.filters import SUMMARY as FILTERS_SUMMARY
-from weft_bench.filters import make_filters, make_queries
-from weft_bench.filters import summarise as summarise_filters
-from weft_bench.groupbys import SUMMARY, summarise
-from weft_bench.packets import independent
+from weft_bench.benchmarks.filters import SUMMARY as FILTERS_SUMMARY
+from weft_bench.benchmarks.filters import make_filters, make_queries
+from weft_bench.benchmarks.filters import summarise as summarise_filters
+from weft_bench.benchmarks.groupbys import SUMMARY, summarise
+from weft_bench.data.packets import independent
 
 
 def test_two_attributes_by_themselves_have_nearly_a_group_a_row() -> None:

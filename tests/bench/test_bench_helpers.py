@@ -12,6 +12,13 @@ import pytest
 from weft.sql import parse
 from weft_bench import BENCHMARKS
 from weft_bench.benchmark import BadSetting, make_settings, numbers, part, positive, whole
+from weft_bench.benchmarks.soak import SUMMARY as SOAK_SUMMARY
+from weft_bench.benchmarks.soak import WHAT, SoakSettings
+from weft_bench.benchmarks.soak import summarise as summarise_soak
+from weft_bench.benchmarks.spark import SUMMARY, SparkSettings, summarise
+from weft_bench.benchmarks.state import LONG, SHORT, ends
+from weft_bench.benchmarks.state import summarise as summarise_state
+from weft_bench.data.queries import AGGREGATES, make_queries, sample_order, spread
 from weft_bench.machine import (
     PeakMemory,
     Process,
@@ -22,14 +29,7 @@ from weft_bench.machine import (
     processes,
     two_over_one,
 )
-from weft_bench.queries import AGGREGATES, make_queries, sample_order, spread
-from weft_bench.show import cell
-from weft_bench.soak import SUMMARY as SOAK_SUMMARY
-from weft_bench.soak import WHAT, SoakSettings
-from weft_bench.soak import summarise as summarise_soak
-from weft_bench.spark import SUMMARY, SparkSettings, summarise
-from weft_bench.state import LONG, SHORT, ends
-from weft_bench.state import summarise as summarise_state
+from weft_bench.output.tables import cell
 
 MIB = 1 << 20
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weft.sql import parse
-from weft_bench.holistic import FORMS, SUMMARY, _alike, in_turn, make_queries, summarise
+from weft_bench.benchmarks.holistic import FORMS, SUMMARY, _alike, in_turn, make_queries, summarise
 
 
 def test_both_forms_ask_over_the_same_windows_and_are_served() -> None:

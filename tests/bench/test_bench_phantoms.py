@@ -8,7 +8,7 @@ from random import Random
 from typer.testing import CliRunner
 
 from weft.cli.app import app
-from weft_bench.phantoms import SUMMARY, draw_queries, draw_statistics
+from weft_bench.benchmarks.phantoms import SUMMARY, draw_queries, draw_statistics
 
 
 def test_every_bar_is_in_the_summary() -> None:

@@ -10,8 +10,8 @@ from weft.cli.app import app
 from weft.model import Edges
 from weft.optimizer.edge_counting import exact
 from weft_bench import BENCHMARKS
-from weft_bench.plan import SUMMARY, people, random_classes
-from weft_bench.plan_rivals import prototype_density
+from weft_bench.benchmarks.plan import SUMMARY, people, random_classes
+from weft_bench.rivals.planners import prototype_density
 
 
 def test_the_prototype_counts_what_the_exact_counter_counts() -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from weft.calibration.weights import Weights, save_weights, weights_file
-from weft_bench.scale import (
+from weft_bench.benchmarks.scale.benchmark import (
     SUMMARY,
     NoCluster,
     ScaleSettings,
@@ -24,7 +24,7 @@ from weft_bench.scale import (
     spark_home,
     summarise,
 )
-from weft_bench.scale_rows import BEGUN, SMALL, draw_keys, write_rows
+from weft_bench.benchmarks.scale.rows import BEGUN, SMALL, draw_keys, write_rows
 
 
 def point(name: str, executors: int, seconds: float, tasks: tuple[int, ...] = (10, 10), jobs: int = 2) -> Any:

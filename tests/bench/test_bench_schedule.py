@@ -7,9 +7,9 @@ import json
 from typer.testing import CliRunner
 
 from weft.cli.app import app
+from weft_bench.benchmarks.schedule import SUMMARY
 from weft_bench.figures import FIGURES, Scale
-from weft_bench.figures.schedule_setting import FIELDS, HIGH, LOW, Counters, draw, play
-from weft_bench.schedule import SUMMARY
+from weft_bench.figures.schedule.setting import FIELDS, HIGH, LOW, Counters, draw, play
 
 
 def test_every_bar_is_in_the_summary() -> None:

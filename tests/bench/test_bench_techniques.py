@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from weft.cli.app import app
 from weft.kernels import TECHNIQUES
 from weft_bench.benchmark import BadSetting
-from weft_bench.techniques import TechniqueSettings, exponents
-from weft_bench.techniques_measure import read_stream
-from weft_bench.techniques_summary import SUMMARY, rates, steadiest, within
+from weft_bench.benchmarks.techniques.benchmark import TechniqueSettings, exponents
+from weft_bench.benchmarks.techniques.measure import read_stream
+from weft_bench.benchmarks.techniques.summary import SUMMARY, rates, steadiest, within
 
 SMALL = ["--windows", "0,3,5", "--multi", "2,3", "--ranges", "4", "--groups", "10", "--slides", "2000",
          "--budget", "1", "--latencies", "5000"]  # fmt: skip

@@ -19,7 +19,7 @@ import psutil
 import pyspark
 
 import weft
-from weft_bench.scale import spark_home
+from weft_bench.benchmarks.scale.benchmark import spark_home
 
 SHIPPED = Path(pyspark.__file__).parent
 

@@ -9,7 +9,7 @@ import pytest
 
 from weft.model import Edges
 from weft.optimizer.edge_counting import bit_set, density, edge_rate, edge_rate_between, exact, interval
-from weft_bench.plan import random_classes
+from weft_bench.benchmarks.plan import random_classes
 
 
 @pytest.mark.parametrize("longest", [100, 1_000, 86_400])

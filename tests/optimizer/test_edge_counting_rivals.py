@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from weft.model import Edges, Window
 from weft.optimizer.edge_counting import COUNTERS, density, edge_rate, exact, f1
 from weft.optimizer.edge_counting.primes import coprime_bases, factorise, is_prime
-from weft_bench.edge_counting_probes import ShortCuts, weave_by_probing
-from weft_bench.plan import random_classes
-from weft_bench.plan_rivals import merge_pair_by_pair, prototype_density
+from weft_bench.benchmarks.plan import random_classes
+from weft_bench.rivals.planners import merge_pair_by_pair, prototype_density
+from weft_bench.rivals.probing_planner import ShortCuts, weave_by_probing
 
 seeded = settings(derandomize=True, deadline=None, max_examples=150)
 classes = st.integers(1, 40).flatmap(lambda slide: st.tuples(st.just(slide), st.integers(0, slide - 1)))

@@ -1,4 +1,4 @@
-"""Incremental Weave Share: queries that come and go, what the curve lets expect, and when a plan is made anew."""
+"""Incremental Weave Share: queries that come and go, what the curve predicts, and when all queries are replanned."""
 
 from __future__ import annotations
 
@@ -11,21 +11,9 @@ from hypothesis import strategies as st
 
 from weft.model import InvalidWorkload
 from weft.optimizer import Cost, Statistics, optimize
-from weft.optimizer.incremental import (
-    CannotChange,
-    Curve,
-    Woven,
-    add,
-    add_to_plan,
-    begin,
-    change_plan,
-    comparisons,
-    delete,
-    delete_from_plan,
-    deviates,
-    excess,
-)
+from weft.optimizer.incremental import CannotAmend, Curve, change_plan, deviates, excess
 from weft.plan import Plan, check_plan
+from weft_bench.incremental_planning import IncrementalPlan, add, begin, comparisons, delete
 
 EXAMPLE_3 = queries((16, 4), (10, 5), (8, 4))
 COST = Cost()
@@ -38,7 +26,7 @@ def trees(plan: Plan) -> list[tuple[str, ...]]:
 
 def test_a_new_query_joins_the_tree_that_it_weaves_best_with() -> None:
     plan = optimize(EXAMPLE_3[:2], rate=1.2, strategy="no_share", technique="panes")
-    plan, compared = add_to_plan(plan, [EXAMPLE_3[2]], COST)
+    plan, compared = change_plan(plan, [EXAMPLE_3[2]], [], COST)
     # c with a and with b; then, merged, {a, c} with b.
     assert (trees(plan), plan.cost, compared) == ([("a", "c"), ("b",)], Fraction(43, 10), 3)
 
@@ -48,7 +36,7 @@ def test_what_a_deleted_query_leaves_may_weave_with_others() -> None:
     workload = queries((4, 4), (5, 5), (100, 5))
     plan = optimize(workload, rate=1.2, strategy="weave_share", technique="panes")
     assert trees(plan) == [("a",), ("b", "c")]
-    left, compared = delete_from_plan(plan, ["c"], COST)
+    left, compared = change_plan(plan, [], ["c"], COST)
     assert (trees(left), compared) == ([("a", "b")], 1)
     assert left.cost == optimize(workload[:2], rate=1.2, strategy="weave_share", technique="panes").cost
 
@@ -56,7 +44,7 @@ def test_what_a_deleted_query_leaves_may_weave_with_others() -> None:
 def test_trees_that_nothing_happened_to_are_not_compared() -> None:
     plan = optimize(drawn(20, seed=1, unit=0.1), 30, "weave_share", "panes")
     alone = next(tree.queries[0] for tree in plan.trees if len(tree.queries) == 1)
-    left, compared = delete_from_plan(plan, [alone], COST)
+    left, compared = change_plan(plan, [], [alone], COST)
     assert (len(left.trees), compared) == (len(plan.trees) - 1, 0)
 
 
@@ -65,21 +53,21 @@ def test_trees_that_nothing_happened_to_are_not_compared() -> None:
 def test_plans_stay_whole_while_queries_come_and_go(seed: int, changes: list[tuple[bool, int]]) -> None:
     pool = list(drawn(14, seed, unit=0.1))
     for strategy in ("weave_share", "tri_weave"):
-        woven, waiting = begin(pool[:6], Fraction(50), COST, strategy), pool[6:]
+        changed, waiting = begin(pool[:6], Fraction(50), COST, strategy), pool[6:]
         for comes, number in changes:
-            present = list(woven.plan.workload.by_name)
+            present = list(changed.plan.workload.by_name)
             if comes and waiting:
-                woven = add(woven, [waiting.pop()], COST, tolerance=None)
+                changed = add(changed, [waiting.pop()], COST, tolerance=None)
             elif len(present) > 1:
-                woven = delete(woven, [present[number % len(present)]], COST, tolerance=None)
-            check_plan(woven.plan)
-            scratch = Cost().plan(woven.plan.trees, woven.plan.feeds, _statistics(woven))
-            assert woven.plan.cost == scratch
-            assert not woven.rebuilt
+                changed = delete(changed, [present[number % len(present)]], COST, tolerance=None)
+            check_plan(changed.plan)
+            scratch = Cost().plan(changed.plan.trees, changed.plan.feeds, _statistics(changed))
+            assert changed.plan.cost == scratch
+            assert not changed.replanned
 
 
-def _statistics(woven: Woven) -> Statistics:
-    return Statistics(woven.plan.rate)
+def _statistics(changed: IncrementalPlan) -> Statistics:
+    return Statistics(changed.plan.rate)
 
 
 def test_the_slope_is_of_the_last_two_plans_of_different_size() -> None:
@@ -98,15 +86,15 @@ def test_a_plan_deviates_when_it_costs_more_than_the_tolerance_above_the_curve()
     assert excess(curve, plan) == Fraction(1, 10)
 
 
-def test_the_smaller_the_tolerance_the_more_plans_are_made_anew() -> None:
+def test_the_smaller_the_tolerance_the_more_plans_are_made_from_scratch() -> None:
     pool = list(drawn(80, seed=4, unit=0.1))
     ends = {}
     for tolerance in (Fraction(0), Fraction(2, 10), None):
-        woven, rebuilt = begin(pool[:20], Fraction(100), COST), 0
+        changed, replanned = begin(pool[:20], Fraction(100), COST), 0
         for q in pool[20:]:
-            woven = add(woven, [q], COST, tolerance)
-            rebuilt += woven.rebuilt
-        ends[tolerance] = (rebuilt, woven.compared)
+            changed = add(changed, [q], COST, tolerance)
+            replanned += changed.replanned
+        ends[tolerance] = (replanned, changed.compared)
     assert ends[Fraction(0)][0] > ends[Fraction(2, 10)][0] > ends[None][0] == 0
     assert ends[Fraction(0)][1] > ends[Fraction(2, 10)][1] > ends[None][1]
 
@@ -118,26 +106,26 @@ def test_planning_from_scratch_compares_all_pairs_and_then_each_new_tree_with_th
 
 def test_new_keys_begin_a_pass_of_their_own() -> None:
     plan = optimize(EXAMPLE_3, rate=1.2, strategy="tri_weave", technique="panes")
-    plan, _ = add_to_plan(plan, [query("k", 8, 4, keys=("symbol",))], COST)
+    plan, _ = change_plan(plan, [query("k", 8, 4, keys=("symbol",))], [], COST)
     assert [feed.keys for feed in plan.feeds] == [(), ("symbol",)]
 
 
 def test_what_cannot_be_changed_is_refused() -> None:
     plan = optimize(EXAMPLE_3, rate=1.2)
-    with pytest.raises(CannotChange, match="no query z; the plan has a, b, c"):
-        delete_from_plan(plan, ["z"], COST)
-    with pytest.raises(CannotChange, match="at least one"):
-        delete_from_plan(plan, "abc", COST)
+    with pytest.raises(CannotAmend, match="no query z; the plan has a, b, c"):
+        change_plan(plan, [], ["z"], COST)
+    with pytest.raises(CannotAmend, match="at least one"):
+        change_plan(plan, [], "abc", COST)
     with pytest.raises(InvalidWorkload, match="two queries are named a"):
-        add_to_plan(plan, [EXAMPLE_3[0]], COST)
+        change_plan(plan, [EXAMPLE_3[0]], [], COST)
 
 
-def test_a_tree_that_nothing_happened_to_is_the_same_value_in_the_mended_plan() -> None:
+def test_a_tree_that_nothing_happened_to_is_the_same_value_in_the_aamended_plan() -> None:
     by_symbol = query("k", 8, 4, keys=("symbol",))
     plan = optimize([*EXAMPLE_3, by_symbol], rate=1.2, strategy="weave_share", technique="panes")
-    mended, compared = delete_from_plan(plan, ["k"], COST)
+    amended, compared = change_plan(plan, [], ["k"], COST)
     assert compared == 0
-    assert all(any(tree is old for old in plan.trees) for tree in mended.trees)
+    assert all(any(tree is old for old in plan.trees) for tree in amended.trees)
 
 
 def test_a_query_may_take_the_place_of_another_of_its_name() -> None:
@@ -148,5 +136,5 @@ def test_a_query_may_take_the_place_of_another_of_its_name() -> None:
     assert changed.workload.by_name["a"] is other
     elsewhere, _ = change_plan(plan, [query("a", 16, 4, keys=("symbol",))], ["a"], COST)
     assert [(feed.keys, trees(elsewhere)[feed.trees[0]]) for feed in elsewhere.feeds][-1] == (("symbol",), ("a",))
-    with pytest.raises(CannotChange, match="no query would be left"):
+    with pytest.raises(CannotAmend, match="no query would be left"):
         change_plan(plan, [], ["a", "b", "c"], COST)

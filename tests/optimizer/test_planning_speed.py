@@ -18,7 +18,7 @@ from weft.optimizer.merge.greedy import Weaving
 from weft.optimizer.merge.part import equal_edges
 from weft.plan import format
 from weft.plan.explain import explain, to_json
-from weft_bench.plan import people, random_windows
+from weft_bench.benchmarks.plan import people, random_windows
 
 
 def woven(workload: Workload, saving: Fraction) -> Weaving:

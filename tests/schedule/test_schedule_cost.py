@@ -7,9 +7,11 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from relative_cost import Combines
 
-from weft.schedule import POLICIES, Combines, Periodic, merged, run_cost, schedule_cost, shorten, sub_groups
+from weft.schedule import POLICIES, Periodic, merged, schedule_cost, shorten, sub_groups
 from weft.schedule.periods import merge_greedily
+from weft_bench.figures.schedule.simulation import run_cost
 
 seeded = settings(derandomize=True, deadline=None, max_examples=60)
 

@@ -8,9 +8,10 @@ from math import ceil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from relative_cost import Combines
 
-from weft.schedule import POLICIES, Combines, Periodic, groups, run_cost
-from weft_bench.schedule_simulation import simulate
+from weft.schedule import POLICIES, Periodic, groups
+from weft_bench.figures.schedule.simulation import run_cost, simulate
 
 seeded = settings(derandomize=True, deadline=None, max_examples=25)
 COST = Combines(1, 2)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from relative_cost import Combines
 
-from weft.schedule import POLICIES, Budget, Combines, Periodic, Policy, Queue, Run, UnknownQuery, run_cost, run_within
+from weft.schedule import POLICIES, Budget, Periodic, Policy, Queue, Run, UnknownQuery, run_within
+from weft_bench.figures.schedule.simulation import run_cost
 
 WINDOWS = ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5))
 G1 = [Periodic(f"Q{i}", ("max",), w, p) for i, (w, p) in enumerate(WINDOWS, 1)]

@@ -7,11 +7,10 @@ import operator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joint_execution import Intervals, NotCovered, Synopsis, common_interval, execute, scan, synopses_for
 
 from weft.model import Window
-from weft.schedule import InvalidPeriodic, Periodic, common_interval
-from weft_bench.schedule_scan import NotCovered, execute, scan
-from weft_bench.schedule_synopsis import Intervals, Synopsis, synopses_for
+from weft.schedule import InvalidPeriodic, Periodic
 
 
 def filled(kind: str, length: int, partials: list[int]) -> Intervals[int]:

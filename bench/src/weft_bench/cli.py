@@ -14,7 +14,7 @@ from rich.table import Table
 
 from weft_bench import BENCHMARKS, Benchmark
 from weft_bench.benchmark import Option, make_settings, options
-from weft_bench.show import show_report
+from weft_bench.output.tables import show_report
 
 bench = typer.Typer(invoke_without_command=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 

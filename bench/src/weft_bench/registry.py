@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from weft_bench.auto import AUTO
 from weft_bench.benchmark import Benchmark
-from weft_bench.command import COMMAND
-from weft_bench.estimate import ESTIMATE
-from weft_bench.figures.bench import FIGURE
-from weft_bench.filters import FILTERS
-from weft_bench.groupbys import GROUPBYS
-from weft_bench.holistic import HOLISTIC_BENCH
-from weft_bench.live import LIVE
-from weft_bench.page import PAGE
-from weft_bench.phantoms import PHANTOMS_BENCH
-from weft_bench.plan import PLAN
-from weft_bench.report import REPORT
-from weft_bench.scale import SCALE
-from weft_bench.schedule import SCHEDULE
-from weft_bench.soak import SOAK
-from weft_bench.spark import SPARK
-from weft_bench.state import STATE
-from weft_bench.techniques import TECHNIQUES_BENCH
+from weft_bench.benchmarks.auto import AUTO
+from weft_bench.benchmarks.command import COMMAND
+from weft_bench.benchmarks.estimate import ESTIMATE
+from weft_bench.benchmarks.figure import FIGURE
+from weft_bench.benchmarks.filters import FILTERS
+from weft_bench.benchmarks.groupbys import GROUPBYS
+from weft_bench.benchmarks.holistic import HOLISTIC_BENCH
+from weft_bench.benchmarks.live import LIVE
+from weft_bench.benchmarks.page import PAGE
+from weft_bench.benchmarks.phantoms import PHANTOMS_BENCH
+from weft_bench.benchmarks.plan import PLAN
+from weft_bench.benchmarks.report import REPORT
+from weft_bench.benchmarks.scale.benchmark import SCALE
+from weft_bench.benchmarks.schedule import SCHEDULE
+from weft_bench.benchmarks.soak import SOAK
+from weft_bench.benchmarks.spark import SPARK
+from weft_bench.benchmarks.state import STATE
+from weft_bench.benchmarks.techniques.benchmark import TECHNIQUES_BENCH
 
 BENCHMARKS: Mapping[str, Benchmark] = {
     b.name: b

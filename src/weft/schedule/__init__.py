@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from weft.schedule.budget import Budget, run_within
 from weft.schedule.choose import Asked, Chosen, Schedule, choose
-from weft.schedule.cost import Combines, Cost, run_cost, schedule_cost
+from weft.schedule.cost import Cost, schedule_cost
 from weft.schedule.pace import Pace
-from weft.schedule.periodic import InvalidPeriodic, Periodic, common_interval
+from weft.schedule.periodic import InvalidPeriodic, Periodic
 from weft.schedule.periods import Shortened, shorten
 from weft.schedule.policies import POLICIES, Policy
 from weft.schedule.queue import Queue, Run, UnknownQuery
@@ -21,7 +21,6 @@ __all__ = [
     "Asked",
     "Budget",
     "Chosen",
-    "Combines",
     "Cost",
     "InvalidPeriodic",
     "Pace",
@@ -34,10 +33,8 @@ __all__ = [
     "Task",
     "UnknownQuery",
     "choose",
-    "common_interval",
     "groups",
     "merged",
-    "run_cost",
     "run_within",
     "schedule_cost",
     "shorten",

@@ -1,9 +1,8 @@
-"""What a run costs, and what a whole schedule costs in the long run (section 4.3)."""
+"""What scans and answers cost, and what a whole schedule costs in the long run (section 4.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
@@ -24,24 +23,6 @@ class Cost(Protocol):
         """Of making the answer from what was read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Combines:
-    """The paper's relative cost: one for each partial combined with what was read before it.
-
-    >>> Combines().scan("max(length)", 10)
-    9
-    """
-
-    each: float = 1
-    finishing: float = 0
-
-    def scan(self, kind: str, intervals: int) -> float:
-        return self.each * (intervals - 1)
-
-    def answer(self, query: Periodic) -> float:
-        return self.finishing
-
-
 def longest_reads(queries: Iterable[Periodic]) -> dict[str, int]:
     """How far each synopsis is scanned for these queries together."""
     found: dict[str, int] = {}
@@ -58,11 +39,6 @@ def scan_cost(queries: Iterable[Periodic], cost: Cost) -> float:
 def answer_cost(queries: Iterable[Periodic], cost: Cost) -> float:
     questions = {query.question: query for query in queries}
     return sum(cost.answer(query) for query in questions.values())
-
-
-def run_cost(queries: Sequence[Periodic], cost: Cost) -> float:
-    """Of answering all of them together."""
-    return scan_cost(queries, cost) + answer_cost(queries, cost)
 
 
 def schedule_cost(tasks: Sequence[Task], cost: Cost) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import gcd
 
@@ -61,12 +60,3 @@ class Periodic:
     def question(self) -> Question:
         """Queries with the same question have the same answer: they differ in name, period and priority only."""
         return self.reads, self.window, self.asks
-
-
-def common_interval(windows: Iterable[Window]) -> int:
-    """The longest interval that serves all of them.
-
-    >>> common_interval([Window(600, 120), Window(840, 180)])
-    60
-    """
-    return gcd(*(length for w in windows for length in (w.length, w.slide)))

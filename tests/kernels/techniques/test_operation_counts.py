@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from weft.kernels import OPERATORS, TECHNIQUES, ImpossiblePair, technique
-from weft_bench.technique_counting import count_operations, table_4
+from weft_bench.benchmarks.techniques.operation_counts import count_operations, table_4
 
 MAX, SUM = OPERATORS["max"], OPERATORS["int_sum"]
 LOWEST, ZEROS = np.full(5, -(10**9)), np.zeros(5, np.int64)

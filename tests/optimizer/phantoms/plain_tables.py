@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from math import lcm, prod
+from math import comb, lcm, prod
 
+import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
+from weft.model import WeftError
 from weft.optimizer.phantoms import Configuration, GroupStatistics, Prices, Relation, read
-from weft.optimizer.phantoms.collisions import collision_rate_by_occupancy
+from weft.optimizer.phantoms.collisions import MU, Floats
+from weft.optimizer.phantoms.epochs import eviction_rate
+
+ALPHA = 0.0267
+
+
+def collision_rate_by_occupancy(groups: int, buckets: int) -> float:
+    """Equation 12, of which 13 is the sum: over buckets that `k` groups share, each but one of them collides."""
+    one = 1.0 / buckets
+    shared = (comb(groups, k) * one**k * (1 - one) ** (groups - k) * (k - 1) for k in range(2, groups + 1))
+    return buckets * sum(shared) / groups
+
+
+def low_collision_rate(groups: ArrayLike, buckets: ArrayLike) -> Floats:
+    """Equation 16: nearly a line where rates are low, which is where phantoms pay. Space is divided by its slope."""
+    return ALPHA + MU * np.asarray(groups, np.float64) / np.asarray(buckets, np.float64)
+
+
+def evictions(epochs: Iterable[int], cycle: int | None = None) -> int:
+    """Times in a cycle, which is the least common multiple where none is given (equation 24)."""
+    lengths = frozenset(epochs)
+    times = eviction_rate(lengths) * (lcm(*lengths) if cycle is None else cycle)
+    if times.denominator != 1:
+        raise WeftError(f"a cycle of {cycle} is no multiple of the epochs {sorted(lengths)}; give one that is")
+    return int(times)
 
 
 def ancestors(configuration: Configuration, relation: Relation) -> list[Relation]:

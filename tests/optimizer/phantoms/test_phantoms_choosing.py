@@ -31,7 +31,7 @@ from weft.optimizer.phantoms.base import Candidates
 from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.exhaustive_phantoms import TooManyGroupings
 from weft.optimizer.phantoms.feeding_graph import NoQueries
-from weft_bench.packets import Packets, headers
+from weft_bench.data.packets import Packets, headers
 
 MEMORIES = (20_000, 40_000, 60_000, 80_000, 100_000)
 SINGLES = [read(name) for name in "ABCD"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_tables import throw_by_loop
+from plain_tables import collision_rate_by_occupancy, low_collision_rate, throw_by_loop
 
 from weft.optimizer.phantoms import (
     Flows,
@@ -16,15 +16,14 @@ from weft.optimizer.phantoms import (
     Seen,
     allocate,
     collision_rate,
-    low_collision_rate,
     measure_flows,
     parse,
     price,
     read,
 )
-from weft.optimizer.phantoms.collisions import InvalidFlows, collision_rate_by_occupancy
-from weft_bench.hash_tables import Streams, bucket_of, throw
-from weft_bench.packets import FLOW, GROUPS, Packets, clustered, headers, uniform
+from weft.optimizer.phantoms.collisions import InvalidFlows
+from weft_bench.data.packets import FLOW, GROUPS, Packets, clustered, headers, uniform
+from weft_bench.figures.phantoms.counted_tables import Streams, bucket_of, throw
 
 
 @given(st.integers(1, 60), st.integers(1, 80))

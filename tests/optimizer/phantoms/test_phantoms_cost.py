@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_tables import emptying, evictions_by_inclusion, query_sets, rates, row_cost, statistics
+from plain_tables import emptying, evictions, evictions_by_inclusion, query_sets, rates, row_cost, statistics
 
 from weft.model import WeftError
 from weft.optimizer.phantoms import (
@@ -17,7 +17,6 @@ from weft.optimizer.phantoms import (
     Configuration,
     Flows,
     GroupStatistics,
-    PeakTooLow,
     Prices,
     Relation,
     allocate,
@@ -25,19 +24,16 @@ from weft.optimizer.phantoms import (
     collision_rate,
     configurations,
     estimate,
-    evictions,
     parse,
     price,
     read,
-    shift,
-    shrink,
-    within_peak,
 )
 from weft.optimizer.phantoms.allocation import NoMemory
 from weft.optimizer.phantoms.collisions import MU
 from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.exhaustive_space import TooManyTables, exhaustive_space
 from weft.optimizer.phantoms.statistics import UnknownGroups
+from weft_bench.figures.phantoms.peak_load import PeakTooLow, shift, shrink, within_peak
 
 COUNTS = {
     read(name): float(count)

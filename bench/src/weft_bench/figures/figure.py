@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft_bench.benchmark import Row, Say
-from weft_bench.chart import Chart
+from weft_bench.output.charts import Chart
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from fractions import Fraction
 from time import process_time
 
 from weft_bench.benchmark import Row, Say
-from weft_bench.edge_counting_probes import ShortCuts, weave_by_probing
 from weft_bench.figures.figure import Claim, Figure, Scale
 from weft_bench.figures.sharing import draw, plan
+from weft_bench.rivals.probing_planner import ShortCuts, weave_by_probing
 
 RATE = 100
 

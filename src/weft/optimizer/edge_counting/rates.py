@@ -49,13 +49,3 @@ def edge_rate_between(edges: Edges) -> tuple[Fraction, Fraction]:
 @lru_cache(maxsize=1 << 14)
 def _rate_of_one_slide(classes: int, slide: int) -> Fraction:
     return Fraction(classes * MICROSECONDS_A_SECOND, slide)
-
-
-def weaveability(left: Edges, right: Edges) -> Fraction:
-    """Common edges / all edges in the composite slide: 1 where the two are the same, 0 where they never meet.
-
-    >>> weaveability(Edges(((6, 0), (6, 4))), Edges(((9, 0), (9, 3))))
-    Fraction(1, 4)
-    """
-    together = density(left | right)
-    return (density(left) + density(right) - together) / together

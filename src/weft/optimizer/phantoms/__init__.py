@@ -3,13 +3,12 @@
 from weft.optimizer.phantoms.allocation import ALLOCATIONS, Allocated, allocate, price
 from weft.optimizer.phantoms.base import Choice, Step
 from weft.optimizer.phantoms.choosers import CHOOSERS, choose
-from weft.optimizer.phantoms.collisions import Flows, Seen, collision_rate, low_collision_rate, measure_flows
+from weft.optimizer.phantoms.collisions import Flows, Seen, collision_rate, measure_flows
 from weft.optimizer.phantoms.configuration import Configuration, InvalidConfiguration, Table, parse
-from weft.optimizer.phantoms.epochs import eviction_rate, evictions
+from weft.optimizer.phantoms.epochs import eviction_rate
 from weft.optimizer.phantoms.exhaustive_phantoms import EXHAUSTIVE_LIMIT, configurations, exhaustive
 from weft.optimizer.phantoms.feeding_graph import FeedingGraph
 from weft.optimizer.phantoms.greedy_space import PHI, greedy_by_space
-from weft.optimizer.phantoms.peak import PeakTooLow, shift, shrink, within_peak
 from weft.optimizer.phantoms.relation import InvalidNotation, Relation, read, show
 from weft.optimizer.phantoms.statistics import GroupStatistics, Prices, UnknownGroups, estimate
 
@@ -26,7 +25,6 @@ __all__ = [
     "GroupStatistics",
     "InvalidConfiguration",
     "InvalidNotation",
-    "PeakTooLow",
     "Prices",
     "Relation",
     "Seen",
@@ -39,16 +37,11 @@ __all__ = [
     "configurations",
     "estimate",
     "eviction_rate",
-    "evictions",
     "exhaustive",
     "greedy_by_space",
-    "low_collision_rate",
     "measure_flows",
     "parse",
     "price",
     "read",
-    "shift",
     "show",
-    "shrink",
-    "within_peak",
 ]

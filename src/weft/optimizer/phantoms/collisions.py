@@ -6,15 +6,14 @@ A table of `b` buckets holds the last group that came to each. Of `g` groups tha
 
 rows collide (equation 13). Rows that come in flows collide once a flow, so `x` is divided by the mean flow length.
 
->>> round(float(collision_rate(3000, 3000)), 4), round(float(low_collision_rate(3000, 3000)), 4)
-(0.3678, 0.3807)
+>>> round(float(collision_rate(3000, 3000)), 4)
+0.3678
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,8 +22,8 @@ from weft.model import PlanError
 
 Floats = NDArray[np.float64]
 
-ALPHA, MU = 0.0267, 0.354
-"""The line that the paper fitted to rates below 0.4 (equation 16)."""
+MU = 0.354
+"""The slope of the line that the paper fitted to rates below 0.4 (equation 16). Space is divided by it."""
 
 
 class InvalidFlows(PlanError):
@@ -40,18 +39,6 @@ def collision_rate(groups: ArrayLike, buckets: ArrayLike) -> Floats:
     # Rounding may fall below 0 for a single group.
     rate: Floats = np.maximum(1.0 + b / g * missed, 0.0)
     return rate
-
-
-def collision_rate_by_occupancy(groups: int, buckets: int) -> float:
-    """Equation 12, of which 13 is the sum: over buckets that `k` groups share, each but one of them collides."""
-    one = 1.0 / buckets
-    shared = (comb(groups, k) * one**k * (1 - one) ** (groups - k) * (k - 1) for k in range(2, groups + 1))
-    return buckets * sum(shared) / groups
-
-
-def low_collision_rate(groups: ArrayLike, buckets: ArrayLike) -> Floats:
-    """Equation 16: nearly a line where rates are low, which is where phantoms pay. Space is divided by its slope."""
-    return ALPHA + MU * np.asarray(groups, np.float64) / np.asarray(buckets, np.float64)
 
 
 @dataclass(frozen=True, slots=True)

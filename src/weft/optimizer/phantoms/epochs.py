@@ -2,8 +2,8 @@
 
 A table must be empty whenever an epoch of some query below it ends: at all multiples of their lengths.
 
->>> evictions((2, 3, 5), cycle=30)
-22
+>>> eviction_rate((2, 3, 5)) * 30
+Fraction(22, 1)
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
-from math import lcm
 
 from weft.model import Edges, WeftError
 from weft.optimizer.edge_counting import density
@@ -20,15 +19,6 @@ from weft.optimizer.edge_counting import density
 def eviction_rate(epochs: Iterable[int]) -> Fraction:
     """Times a unit of time."""
     return _rate(frozenset(epochs))
-
-
-def evictions(epochs: Iterable[int], cycle: int | None = None) -> int:
-    """Times in a cycle, which is the least common multiple where none is given (equation 24)."""
-    lengths = frozenset(epochs)
-    times = _rate(lengths) * (lcm(*lengths) if cycle is None else cycle)
-    if times.denominator != 1:
-        raise WeftError(f"a cycle of {cycle} is no multiple of the epochs {sorted(lengths)}; give one that is")
-    return int(times)
 
 
 @lru_cache(maxsize=1 << 14)

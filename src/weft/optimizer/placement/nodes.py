@@ -104,11 +104,6 @@ class Placement:
         """Equation 6.2, a node's cost divided by its capacity."""
         return max(cost / node.capacity for cost, node in zip(self.costs, self.nodes))
 
-    def dominates(self, other: Placement) -> bool:
-        """Nowhere worse, and somewhere better."""
-        mine, theirs = (self.total, self.maximum), (other.total, other.maximum)
-        return mine != theirs and mine[0] <= theirs[0] and mine[1] <= theirs[1]
-
 
 def dearest_first(parts: Iterable[Part], prices: Prices) -> list[Part]:
     return sorted(parts, key=lambda part: (-prices.of(part), part.position))

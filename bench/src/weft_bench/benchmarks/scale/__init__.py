@@ -1,0 +1,1 @@
+"""`weft bench scale`: executors, skewed keys, shuffled bytes, and Spark jobs per batch."""

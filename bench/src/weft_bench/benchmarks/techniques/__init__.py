@@ -1,0 +1,1 @@
+"""`weft bench techniques`: throughput, latency and memory of the techniques of final aggregation."""

@@ -1,0 +1,1 @@
+"""Seeded queries and rows that several benchmarks share."""

@@ -1,0 +1,1 @@
+"""What weft is compared with: plain Spark jobs, other engines, and other planners."""
