@@ -94,7 +94,7 @@ def test_the_token_is_taken_from_the_environment(served: Served, monkeypatch: py
     server.start()
     try:
         result = runner.invoke(app, ["list", "--url", server.url])
-        assert (result.exit_code, result.stderr) == (2, "this needs a token\nPut the token into WEFT_TOKEN.\n")
+        assert (result.exit_code, result.stderr) == (2, "this needs a token\nSet WEFT_TOKEN to the token.\n")
         monkeypatch.setenv("WEFT_TOKEN", "secret")
         assert runner.invoke(app, ["list", "--url", server.url]).exit_code == 0
     finally:

@@ -150,4 +150,4 @@ def test_where_nothing_is_found_the_command_says_so(tmp_path: Path) -> None:
     assert runner.invoke(app, ["import", str(tmp_path)]).exit_code == 2
     missing = runner.invoke(app, ["import", str(tmp_path / "none.py")])
     assert missing.exit_code == 2
-    assert "name a script" in missing.stderr
+    assert "name one of these" in missing.stderr

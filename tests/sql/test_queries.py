@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from tests.support.fixtures import read_cases
 
 from weft.model import ACQ, Call, Window
 from weft.sql import parse, refuse
 
 MINUTE = 60_000_000
 HOUR = 60 * MINUTE
+FIXTURES = Path(__file__).parent / "fixtures"
+
 HOURLY = "FROM trades GROUP BY window(ts, '1 hour')"
 
 
@@ -97,22 +101,7 @@ def test_a_priority_stands_beside_the_window_and_leaves_it_as_it_is() -> None:
     assert with_priority.spark_sql == without.spark_sql
 
 
-@pytest.mark.parametrize(
-    ("text", "sql"),
-    [
-        ("SELECT max(p) FROM s [RANGE 1 HOUR]", "SELECT max(p) FROM s GROUP BY window(ts, '1 hour')"),
-        ("SELECT max(p) FROM s [RANGE 1 HOUR] WHERE p>1 HAVING max(p)>2",
-         "SELECT max(p) FROM s WHERE p>1 GROUP BY window(ts, '1 hour') HAVING max(p)>2"),
-        ("SELECT k,max(p) FROM s[RANGE 1 HOUR]GROUP BY k -- why\n HAVING max(p)>2",
-         "SELECT k,max(p) FROM s GROUP BY k, window(ts, '1 hour') -- why\n HAVING max(p)>2"),
-        ("SELECT max(p) FROM s -- why\n [RANGE 1 HOUR]",
-         "SELECT max(p) FROM s -- why\n  GROUP BY window(ts, '1 hour')"),
-        ("SELECT range(p) AS r FROM s [RANGE 1 HOUR]",
-         "SELECT (max(p) - min(p)) AS r FROM s GROUP BY window(ts, '1 hour')"),
-        ("SELECT xs[0], max(p) FROM s GROUP BY xs[0], window(ts, '1 hour')",
-         "SELECT xs[0], max(p) FROM s GROUP BY xs[0], window(ts, '1 hour')"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "sql"), read_cases(FIXTURES / "cql_windows.txt"))
 def test_only_the_cql_window_is_rewritten(text: str, sql: str) -> None:
     assert one(text).spark_sql == sql
 
@@ -158,28 +147,7 @@ def test_the_window_may_be_grouped_by_alias_and_selected_as_a_call() -> None:
     assert [o.expression.op for o in q.outputs] == ["window", "window_start", "window_end", "call"]
 
 
-@pytest.mark.parametrize(
-    ("condition", "text"),
-    [
-        ("5 < a", "a > 5"),
-        ("'x' = sym", "sym = 'x'"),
-        ("b = 2 AND (a > 1 AND b = 2)", "a > 1 AND b = 2"),
-        ("(sym = 'b') and c is null and sym = 'a'", "c IS NULL AND sym = 'a' AND sym = 'b'"),
-        ("b > 1 OR a > 1", "a > 1 OR b > 1"),
-        ("c = 'x' AND (b > 1 OR a > 1)", "c = 'x' AND (a > 1 OR b > 1)"),
-        ("x between 1 and 2 AND a == 1", "a = 1 AND x BETWEEN 1 AND 2"),
-        ("ts > timestamp'2024-01-01' AND r rlike r'\\d+'", "r RLIKE r'\\d+' AND ts > timestamp '2024-01-01'"),
-        ("a div 2 <=> 3 and x::int >>> 1 = 2", "a DIV 2 <=> 3 AND x::int >>> 1 = 2"),
-        ("case when a then b else c end and s like 'it\\'s%' escape '!'",
-         "s LIKE 'it\\'s%' ESCAPE '!' AND CASE WHEN a THEN b ELSE c END"),
-        ("extract(hour from ts) in (1,2)", "extract(hour FROM ts) IN (1, 2)"),
-        ("not b and !a", "NOT a AND NOT b"),
-        ("ts > other - interval '1' day", "ts > other - INTERVAL '1' day"),
-        ("data:Price.Low::int >>> 1 = 2", "data:Price.Low::int >>> 1 = 2"),
-        ("cast(x as array<array<array<int>>>) is null", "cast(x AS array < array < array < int >>>) IS NULL"),
-        ("s like any ('a%', \"b%\")", "s LIKE any('a%', 'b%')"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("condition", "text"), read_cases(FIXTURES / "filters.txt"))
 def test_equal_filters_have_equal_text(condition: str, text: str) -> None:
     assert where(condition) == text
     assert where(text) == text
@@ -241,34 +209,7 @@ def test_a_call_that_repeats_is_kept_once() -> None:
     assert calls("avg(x) + mean(X), avg( x ), count(*) / count(1)") == (Call("avg", ("x",)), Call("count"))
 
 
-@pytest.mark.parametrize(
-    ("item", "tree"),
-    [
-        ("sum(x) / count(x) + 1", "add(div(c0, c1), 1)"),
-        ("sum(x) - (sum(y) - 1)", "sub(c0, sub(c1, 1))"),
-        ("a + b + 1", "add(k1, 1)"),
-        ("-max(x) % 2", "mod(neg(c0), 2)"),
-        ("max(x) div -2", "int_div(c0, -2)"),
-        ("not max(x) = 1 or max(x) is null and max(x) <=> 2",
-         "or(not(eq(c0, 1)), and(is_null(c0), null_safe_eq(c0, 2)))"),
-        ("max(x) between 1 and 2", "and(ge(c0, 1), le(c0, 2))"),
-        ("max(x) not in (1, 2)", "not(or(eq(c0, 1), eq(c0, 2)))"),
-        ("case when max(x) > 1 then sym else 'n' end", "case(gt(c0, 1), k0, 'n')"),
-        ("case sym when 'a' then max(x) end", "case(eq(k0, 'a'), c0)"),
-        ("if(max(x) > 1, 1, 0)", "if(gt(c0, 1), 1, 0)"),
-        ("nvl(max(x), 0)", "coalesce(c0, 0)"),
-        ("nullif(max(x), 0)", "nullif(c0, 0)"),
-        ("greatest(max(x), least(1, 2))", "greatest(c0, least(1, 2))"),
-        ("round(sqrt(abs(max(x))), 2)", "round(sqrt(abs(c0)), 2)"),
-        ("floor(exp(ln(max(x))))", "floor(exp(ln(c0)))"),
-        ("pow(log10(max(x)), log2(sum(x)))", "power(log10(c0), log2(c1))"),
-        ("sign(ceiling(max(x)))", "sign(ceil(c0))"),
-        ("max(x) is not distinct from 1", "null_safe_eq(c0, 1)"),
-        ("max(x) != 1 and max(x) >= 0", "and(ne(c0, 1), ge(c0, 0))"),
-        ("window.start < window.end", "lt(window_start, window_end)"),
-        ("concat('a', 'b')", "concat('a', 'b')"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("item", "tree"), read_cases(FIXTURES / "expressions.txt"))
 def test_what_is_done_with_aggregates_is_a_tree(item: str, tree: str) -> None:
     assert lowered(item) == tree
 

@@ -1,4 +1,4 @@
-"""`weft calibrate`: what this machine takes for a row, a partial, an answer; plans are then also priced in seconds."""
+"""`weft calibrate`: measures what a row, a partial and an answer cost here, so that plans are priced in seconds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def calibrate(
     file: Annotated[Path | None, typer.Option(metavar="F", help="Where to write the weights.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the weights as JSON.")] = False,
 ) -> None:
-    """Measure this machine, about four minutes, best a quiet one; `weft plan` then says how busy it will be."""
+    """Measure this machine (about four minutes; best while it is idle), so that `weft plan` can estimate its load."""
 
     from weft.calibration.measure.speeds import measure_speeds
     from weft.calibration.measure.table_costs import measure_tables
@@ -99,7 +99,7 @@ def _residual(fitted: Fit) -> str:
         *(f"  {name}  {over:.2f}" for name, over in fitted.by_probe.items()),
     ]
     if fitted.unseen:
-        lines.append(f"Too little to be told from noise, and so no more than a guess: {', '.join(fitted.unseen)}.")
+        lines.append(f"Too small to measure here, so only a guess: {', '.join(fitted.unseen)}.")
     return "\n".join(lines)
 
 

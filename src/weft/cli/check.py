@@ -15,9 +15,9 @@ UNSOUND = 1
 
 def check(
     checkpoint: Annotated[str, typer.Argument(metavar="CHECKPOINT", help="The folder of the run, or its URI.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Look at a checkpoint: what it holds, whether all of it is there, and what to do where it is not."""
+    """Check a checkpoint: what it holds, whether it is complete, and what to do if it is not."""
     from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION
     from weft.spark.checkpoint.verify import NoCheckpoint, check_checkpoint, to_json
 
@@ -33,7 +33,7 @@ def explained(found: dict[str, Any]) -> list[str]:
     """A line for each thing that is there, then what is wrong and the way out."""
     lines = [f"Checkpoint  {found['checkpoint']}  format {found['format']}  {found['buckets']} buckets"]
     if found["batch"] is None:
-        lines.append("  no batch is recorded yet" if found["sound"] else "  which batch was the last cannot be told")
+        lines.append("  no batch is recorded yet" if found["sound"] else "  the last batch is not known")
     else:
         how = "drained: every window is answered" if found["drained"] else f"watermark {_time(found['watermark'])}"
         lines.append(f"  batch {found['batch']}  {how}  latest row {_time(found['latest'])}")

@@ -25,7 +25,7 @@ DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
 
 
 class NoService(WeftError):
-    """Nobody answers, or not as weft does."""
+    """No service answers, or what answers is not weft."""
 
 
 class RefusedByService(WeftError):
@@ -40,7 +40,7 @@ class RefusedByService(WeftError):
 
 
 class _Stay(HTTPRedirectHandler):
-    """Follows nobody: the token is for this address alone."""
+    """Follows no redirect: the token is for this address alone."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -49,7 +49,7 @@ class _Stay(HTTPRedirectHandler):
 def call(url: str, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
     """The JSON that the service answers; None where it answers nothing."""
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
-        raise NoService(f"{url!r} is not the address of a service; give one such as {DEFAULT_URL}")
+        raise NoService(f"{url!r} is not the address of a service; use one such as {DEFAULT_URL}")
     request = Request(url.rstrip("/") + path, method=method)
     if body is not None:
         request.data = json.dumps(body).encode()
@@ -77,9 +77,9 @@ def _opener(url: str) -> OpenerDirector:
 def _refusal(url: str, error: HTTPError) -> WeftError:
     problem = _read(url, error.read())
     if not isinstance(problem, dict) or "what" not in problem:
-        return NoService(f"{url} answers {error.code} {error.reason}, which no weft service does; look at --url")
+        return NoService(f"{url} answers {error.code} {error.reason}, which a weft service does not; check --url")
     if error.code == 401:
-        problem["way_out"] = "Put the token into WEFT_TOKEN."
+        problem["way_out"] = "Set WEFT_TOKEN to the token."
     return RefusedByService(problem)
 
 
@@ -87,4 +87,4 @@ def _read(url: str, data: bytes) -> Any:
     try:
         return json.loads(data) if data else None
     except ValueError:
-        raise NoService(f"{url} does not answer with JSON, as a weft service does; look at --url") from None
+        raise NoService(f"{url} does not answer with JSON, as a weft service does; check --url") from None

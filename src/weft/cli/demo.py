@@ -74,7 +74,7 @@ def demo(
 
 
 def _listening(port: int) -> socket:
-    """Before Spark starts, so that a port that is taken is told at once."""
+    """Before Spark starts, so that a port in use is reported at once."""
     require_service("weft demo --page")
     from weft.service import open_socket
 

@@ -1,4 +1,4 @@
-"""`weft doctor`: whether everything is there that weft needs, and how to get what is not."""
+"""`weft doctor`: whether everything that weft needs is installed, and how to install what is missing."""
 
 from __future__ import annotations
 
@@ -55,15 +55,17 @@ class Finding:
     fix: str = ""
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False) -> None:
-    """Look whether everything is there that weft needs, and say how to get what is not."""
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False) -> None:
+    """Check whether everything that weft needs is installed, and say how to install what is missing."""
     findings = list(examine())
     runs = all(finding.verdict != "missing" for finding in findings)
     if as_json:
         typer.echo(json.dumps({"runs": runs, "findings": [asdict(f) for f in findings]}, indent=2))
     else:
         _show(findings)
-        typer.echo("weft can run here." if runs else "weft cannot run here until what is MISSING is there.")
+        typer.echo(
+            "weft can run here." if runs else "weft cannot run here until the parts marked MISSING are installed."
+        )
     if not runs:
         raise typer.Exit(CANNOT_RUN)
 
@@ -167,7 +169,7 @@ def _spark_home() -> Finding:
     jars = sorted(Path(home, "jars").glob("spark-core_*.jar"))
     ours = version("pyspark") if find_spec("pyspark") else "none"
     if not jars:
-        return Finding("Spark", "missing", f"SPARK_HOME is {home}, and has no jars", "unset SPARK_HOME, or mend it")
+        return Finding("Spark", "missing", f"SPARK_HOME is {home}, and has no jars", "unset SPARK_HOME, or correct it")
     theirs = jars[0].stem.rpartition("-")[2]
     if theirs.split(".")[:2] == ours.split(".")[:2]:
         return Finding("Spark", "ok", f"{theirs}  {home}")

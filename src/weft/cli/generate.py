@@ -23,7 +23,7 @@ def generate(
         str, typer.Option(metavar="NAME", help=f"Which slides there are up to the longest: {', '.join(SLIDES)}.")
     ] = "factors",
     rate: Annotated[
-        Fraction, typer.Option(parser=parse_rate, metavar="NUMBER", help="Rows a second, for the note at the top.")
+        Fraction, typer.Option(parser=parse_rate, metavar="NUMBER", help="Rows per second, for the comment at the top.")
     ] = Fraction(100),
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same queries.")] = 1,
 ) -> None:

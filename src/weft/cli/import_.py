@@ -15,7 +15,7 @@ from weft.sql.extract import Found, Imported, collect, to_sql
 
 
 class NothingFound(WeftError):
-    """Not one query that weft can take."""
+    """There is no query that weft accepts."""
 
 
 class Unwritable(WeftError):
@@ -26,18 +26,20 @@ def import_queries(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Scripts, .sql files, or folders of them.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="F", help="Where to write; standard output without. A file a stream."),
+        typer.Option(
+            "--output", "-o", metavar="F", help="Where to write, one file per stream; standard output if missing."
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was found and what was not as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the queries and the refusals as JSON.")] = False,
 ) -> None:
-    """Find window queries in SQL files and PySpark code and write the .sql that weft reads."""
+    """Find window queries in SQL files and PySpark code, and write them as a .sql file for weft."""
     imported = collect(paths)
     if as_json:
         typer.echo(json.dumps(asdict(imported), indent=2))
     for skipped in imported.skipped if not as_json else ():
         typer.echo(f"left out  {skipped}", err=True)
     if not imported.found:
-        raise NothingFound("no window query was found; weft takes groupBy(window(...)).agg(...) and its SQL")
+        raise NothingFound("no window query was found; weft reads groupBy(window(...)).agg(...) and its SQL form")
     if output is not None:
         for file, found in _by_stream(imported, output).items():
             _write(file, found)
@@ -47,7 +49,7 @@ def import_queries(
 
 
 def _by_stream(imported: Imported, output: Path) -> dict[Path, list[Found]]:
-    """A job weaves the queries of one stream: where there are several, each has a file."""
+    """A job runs the queries of one stream: several streams give several files."""
     streams: dict[tuple[str, str], list[Found]] = {}
     for one in imported.found:
         streams.setdefault((one.source, one.event_time), []).append(one)

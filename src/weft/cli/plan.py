@@ -26,7 +26,7 @@ class UnwritablePage(WeftError):
 
 
 def parse_rate(text: str) -> Fraction:
-    """Rows a second, exactly as written.
+    """Rows per second, exactly as written.
 
     >>> parse_rate("1.2"), parse_rate("1e4")
     (Fraction(6, 5), Fraction(10000, 1))
@@ -34,7 +34,7 @@ def parse_rate(text: str) -> Fraction:
     try:
         rate = Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise typer.BadParameter(f"{text!r} is not a number of rows a second, such as 10000 or 1.2") from None
+        raise typer.BadParameter(f"{text!r} is not a number of rows per second, such as 10000 or 1.2") from None
     if rate <= 0:
         raise typer.BadParameter(f"must be above 0, got {text}")
     return rate
@@ -43,32 +43,40 @@ def parse_rate(text: str) -> Fraction:
 def plan(
     file: QueryFile,
     rate: Annotated[
-        Fraction, typer.Option(parser=parse_rate, metavar="NUMBER", help="Rows a second that the stream brings.")
+        Fraction, typer.Option(parser=parse_rate, metavar="NUMBER", help="Rows per second of the stream.")
     ] = Fraction(10_000),
     strategy: Strategy = "tri_weave",
     technique: Technique = "auto",
     latency: LatencyOption = "batch",
     event_time: EventTime = "ts",
     groups: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Groups that have rows in a slice, for the estimate in seconds.")
+        int, typer.Option(min=1, metavar="N", help="Groups with rows in a slice, for the estimate in seconds.")
     ] = 1,
     batch: Annotated[
-        float, typer.Option(min=0.001, metavar="SECONDS", help="Seconds of stream in a batch, for the same.")
+        float, typer.Option(min=0.001, metavar="SECONDS", help="Seconds of stream per batch, for the same estimate.")
     ] = 10.0,
     selectivity: Annotated[
-        float, typer.Option(min=0, max=1, metavar="SHARE", help="Rows that some filter lets through, for the same.")
+        float,
+        typer.Option(
+            min=0, max=1, metavar="SHARE", help="Share of the rows that pass some filter, for the same estimate."
+        ),
     ] = 1.0,
     width: Annotated[
-        float, typer.Option(metavar="TIMES", help="A partial against one of a count and a sum, for the same.")
+        float,
+        typer.Option(
+            metavar="TIMES", help="Size of a partial relative to one with a count and a sum, for the same estimate."
+        ),
     ] = 1.0,
     cost: Annotated[
         str, typer.Option(metavar="COST", help="Compare plans by operations, or by seconds (after weft calibrate).")
     ] = "operations",
     nodes: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Also place the queries on so many nodes.")
+        int | None, typer.Option(min=1, metavar="N", help="Also place the queries on this many nodes.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
-    html: Annotated[Path | None, typer.Option(metavar="F", help="Also write the plan as a page to this file.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="F", help="Also write the plan as an HTML page to this file.")
+    ] = None,
 ) -> None:
     """Show which queries would share work, and what that costs."""
     weights, stream = load_weights(), Stream(groups, selectivity, width, batch)

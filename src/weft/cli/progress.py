@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 PLAIN_SECONDS = 5.0
-"""A log wants a sign of life, not one line for every batch of a second."""
+"""A log needs a line now and then, not one per batch."""
 
 
 class Metrics(TypedDict):
@@ -36,7 +36,7 @@ class Metrics(TypedDict):
 
 
 def line(metrics: Metrics) -> str:
-    """The progress line, fields in the order in which data passes: rows, watermark, answers, what was lost."""
+    """The progress line, fields in the order of the data: rows, watermark, answers, late rows."""
     watermark, lag = metrics["watermark"], metrics["lag_seconds"]
     return "  ".join(
         (
@@ -62,7 +62,7 @@ def _count(number: int, one: str, many: str) -> str:
 class Progress:
     """Shows each `Metrics` it is given; use it as a context manager, so that the last one is shown too.
 
-    The line goes to stderr: stdout belongs to answers. With `as_json` every update is one JSON object a line on stdout.
+    The line goes to stderr; stdout is for answers. With `as_json` each update is one JSON object per line on stdout.
     """
 
     def __init__(

@@ -19,13 +19,18 @@ QueryFile = Annotated[
         help="Statements separated by `;`, named by CREATE VIEW name AS, else q1, q2, ...; - reads standard input.",
     ),
 ]
-EventTime = Annotated[str, typer.Option(metavar="COLUMN", help="The column that windows are cut on.")]
+EventTime = Annotated[str, typer.Option(metavar="COLUMN", help="The event-time column of the windows.")]
 Strategy = Annotated[
-    str, typer.Option(metavar="NAME", help=f"How queries are put into trees: {', '.join(STRATEGIES)}.")
+    str, typer.Option(metavar="NAME", help=f"How queries are grouped into trees: {', '.join(STRATEGIES)}.")
 ]
 Technique = Annotated[str, typer.Option(metavar="NAME", help="How windows are built from slices.")]
 LatencyOption = Annotated[
-    str, typer.Option("--latency", metavar="batch|bounded", help="Whether any slide may take long, or none.")
+    str,
+    typer.Option(
+        "--latency",
+        metavar="batch|bounded",
+        help="batch: highest throughput; bounded: a constant number of operations per slide.",
+    ),
 ]
 
 

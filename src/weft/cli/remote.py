@@ -26,13 +26,19 @@ def add(
     sql: SqlText,
     since: Annotated[
         str,
-        typer.Option(metavar="now|state|source", help="First window: the next that begins, one that is kept, or any."),
+        typer.Option(
+            metavar="now|state|source",
+            help="First window: the next to begin, the first that is kept, or the first of the source.",
+        ),
     ] = "now",
     begin: Annotated[
         str | None, typer.Option(metavar="TIME", help="With --since source: windows from '2026-01-01 00:00:00' on.")
     ] = None,
     for_: Annotated[
-        str | None, typer.Option("--for", metavar="INTERVAL", help="How long it lives in event time, as '8 hours'.")
+        str | None,
+        typer.Option(
+            "--for", metavar="INTERVAL", help="How long it stays in the job, in event time, such as '8 hours'."
+        ),
     ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
@@ -46,17 +52,17 @@ Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Queries, by
 
 
 def drop(names: Names, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Drop queries of a running service; what they answered stays."""
+    """Drop queries of a running service; their answers stay in the sink."""
     _each(names, "dropped", lambda path: call(url, "DELETE", path), as_json)
 
 
 def pause(names: Names, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Take queries out of a running service, and remember them."""
+    """Pause queries of a running service: they leave the job and can be resumed."""
     _each(names, "paused", lambda path: call(url, "POST", f"{path}/pause"), as_json)
 
 
 def resume(names: Names, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Bring paused queries back, from the first window that is kept whole."""
+    """Resume paused queries, from the first window whose slices are all kept."""
     _each(names, "resumed", lambda path: call(url, "POST", f"{path}/resume"), as_json)
 
 
@@ -87,7 +93,7 @@ def list_queries(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
 
 
 def ask(sql: SqlText, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Answer a query once, from what a running service keeps."""
+    """Answer a query once, from the state of a running service."""
     found = call(url, "POST", "/ask", {"sql": given(sql)})
     if as_json:
         typer.echo(json.dumps(found))
@@ -106,7 +112,7 @@ def given(sql: str) -> str:
 
 
 def console() -> Console:
-    """Where nobody looks at a terminal, a table is as wide as it needs to be."""
+    """Where the output is not a terminal, a table is as wide as it needs to be."""
     return Console() if sys.stdout.isatty() else Console(width=250)
 
 

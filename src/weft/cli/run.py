@@ -71,10 +71,10 @@ def stopped_by_signals() -> Iterator[threading.Event]:
 
 
 def say_stopped(run: Run) -> None:
-    """For whoever sent a signal; progress may be on stdout."""
+    """On stderr, because progress may be on stdout."""
     batch = run.metrics()["batch"]
     where = "before the first batch" if batch is None else f"after batch {batch}"
-    typer.echo(f"Stopped {where}; started again with the same checkpoint it goes on from there.", err=True)
+    typer.echo(f"Stopped {where}; start it again with the same checkpoint to go on from there.", err=True)
 
 
 def show(run: Run, progress: Progress) -> None:

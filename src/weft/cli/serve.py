@@ -35,18 +35,22 @@ class BadToken(WeftError):
 @takes_stream
 def serve(
     stream: StreamOptions,
-    host: Annotated[str, typer.Option(help="Where to listen; others than this machine need a token.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; addresses beyond this machine need a token.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = DEFAULT_PORT,
     token_file: Annotated[
-        Path | None, typer.Option(metavar="F", help="A file with the token that requests must bear; else WEFT_TOKEN.")
+        Path | None, typer.Option(metavar="F", help="A file with the token that requests must send; else WEFT_TOKEN.")
     ] = None,
-    max_queries: Annotated[int, typer.Option(min=1, metavar="N", help="Queries that the job may have.")] = 1000,
+    max_queries: Annotated[int, typer.Option(min=1, metavar="N", help="Largest number of queries in the job.")] = 1000,
     max_state: Annotated[
         int | None,
-        typer.Option(parser=parse_bytes, metavar="BYTES", help="State, such as 20GB, from which none may join."),
+        typer.Option(
+            parser=parse_bytes, metavar="BYTES", help="State size, such as 20GB, above which no query may join."
+        ),
     ] = None,
     keep: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Rows of each query's answers that are kept to be shown.")
+        int, typer.Option(min=1, metavar="N", help="Rows of answers per query that are kept in memory for readers.")
     ] = 1000,
     as_json: AsJson = False,
     seconds: ForSeconds = None,
@@ -102,7 +106,7 @@ def read_token(file: Path | None) -> str | None:
 def watch(
     service: Service, server: Server, progress: Progress, stopped: threading.Event, seconds: float | None
 ) -> None:
-    """Until somebody stops it. A stream that failed is still served, so that whoever looks finds the reason."""
+    """Until it is stopped. A failed stream is still served, so that users can see the reason."""
     end = None if seconds is None else time.monotonic() + seconds
     said, run = False, service.run
     while not stopped.wait(LOOK_SECONDS) and (end is None or time.monotonic() < end) and server.running:

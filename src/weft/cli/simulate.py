@@ -1,4 +1,4 @@
-"""`weft simulate`: a cluster on paper, for workloads that no machine at hand could run."""
+"""`weft simulate`: a model of a cluster, for workloads that are too large for this machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from weft.optimizer.paper_workloads import generate as draw
 
 
 class NotCalibrated(WeftError):
-    """Nobody has measured what a node takes."""
+    """The costs of a node have not been measured."""
 
 
 def simulate(
@@ -34,13 +34,13 @@ def simulate(
     queries: Annotated[int, typer.Option(metavar="N", help="Queries, drawn as the papers draw them.")] = 1_000,
     file: Annotated[Path | None, typer.Option(metavar="F", help="A file of queries, instead of drawn ones.")] = None,
     rate: Annotated[
-        Fraction, typer.Option(parser=parse_rate, metavar="NUMBER", help="Rows a second that the stream brings.")
+        Fraction, typer.Option(parser=parse_rate, metavar="NUMBER", help="Rows per second of the stream.")
     ] = Fraction(1_000_000),
     keys: Annotated[int, typer.Option(metavar="N", help="Different groups.")] = 10_000,
     skew: Annotated[float, typer.Option(metavar="Z", help="Of Zipf: the k-th group has rows like 1 / k^Z.")] = 1.2,
-    batch: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds of stream in a batch.")] = 10.0,
+    batch: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds of stream per batch.")] = 10.0,
     buckets: Annotated[int, typer.Option(metavar="N", help="Buckets of a node.")] = 4,
-    slow: Annotated[float, typer.Option(metavar="SHARE", help="The odds that a node is slow in a batch.")] = 0.01,
+    slow: Annotated[float, typer.Option(metavar="SHARE", help="Probability that a node is slow in a batch.")] = 0.01,
     slowness: Annotated[float, typer.Option(metavar="TIMES", help="How much longer a slow node takes.")] = 3.0,
     busy: Annotated[
         float, typer.Option(metavar="SHARE", help="How busy the busiest node may be where nodes are counted.")
@@ -48,7 +48,7 @@ def simulate(
     maximum_slide: Annotated[int, typer.Option(metavar="SECONDS", help="The longest slide drawn.")] = 3600,
     strategy: Strategy = "weave_share",
     weights: Annotated[
-        Path | None, typer.Option(metavar="F", help="What `weft calibrate --file F` wrote; else this user's.")
+        Path | None, typer.Option(metavar="F", help="The file of `weft calibrate --file F`; else this user's.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Of queries, hashing and slow nodes.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,

@@ -39,7 +39,7 @@ class Cluster:
     buckets: int = 4
     """Of a node: the more, the more evenly hashing divides the groups."""
     slow: float = 0.01
-    """The odds that a node is slow in a batch."""
+    """Probability that a node is slow in a batch."""
     slowness: float = 3.0
     """How many times longer a slow node takes."""
 

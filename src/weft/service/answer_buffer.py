@@ -42,12 +42,12 @@ class Portion:
 
     @cached_property
     def encoded(self) -> bytes:
-        """One line, made once for all who read it."""
+        """One line of JSON, made once for all readers."""
         return to_bytes(self.as_json())
 
 
 class AnswerBuffer:
-    """A tap that keeps up to `rows` rows of each query, whole batches at a time, and wakes those who wait for more."""
+    """Keeps up to `rows` rows of each query, complete batches at a time, and wakes readers that wait for more."""
 
     def __init__(self, rows: int = 1000) -> None:
         self.rows = rows
@@ -58,7 +58,7 @@ class AnswerBuffer:
         self._wakers: dict[object, Callable[[], object]] = {}
         self._left: set[str] = set()
         self.present: Callable[[], Collection[str]] | None = None
-        """Who is in the job; what others answered goes with the second batch without them."""
+        """The queries of the job; answers of other queries are dropped with the second batch without them."""
 
     def take(self, batch: int, answers: Mapping[str, pa.Table], counts: Mapping[str, int]) -> None:
         with self._lock:
@@ -68,7 +68,7 @@ class AnswerBuffer:
         self.wake()
 
     def wake(self) -> None:
-        """Everybody who waits looks again."""
+        """Wake every waiting reader."""
         with self._lock:
             wakers = list(self._wakers.values())
         for wake in wakers:
@@ -114,7 +114,7 @@ class AnswerBuffer:
         return what.values() if queries is None else [what[name] for name in queries if name in what]
 
     def watch(self, who: object, wake: Callable[[], object]) -> None:
-        """Call `wake` after every batch, in the thread of the batch: it must not wait."""
+        """Call `wake` after every batch, in the batch's thread; it must not block."""
         with self._lock:
             self._wakers[who] = wake
 

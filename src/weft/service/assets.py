@@ -1,4 +1,4 @@
-"""The files of the page: read once, served to whoever asks, since there is nothing of the job in them."""
+"""The files of the page: read once, and served without a token, because they hold no data of the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask, and how much at a time: the token, the host, and the size of a request."""
+"""Which requests are accepted: the token, the host, and the size of the body."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.service.errors import Problem, respond
 from weft.service.limits import Limits
 
 OPEN = ("/health/live", "/health/ready")
-"""Whoever watches the process need not know the token."""
+"""Health checks need no token."""
 
 
 class UnsafeHost(WeftError):
@@ -88,7 +88,7 @@ class Guard:
         if is_loopback(host):
             return None
         what = f"without a token no requests to {host or 'no host'} are answered"
-        return Problem(status=403, what=what, way_out="Ask for localhost, or start the service with a token.")
+        return Problem(status=403, what=what, way_out="Send requests to localhost, or start the service with a token.")
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | Problem:
         """The whole body, if it is small enough and comes in time."""

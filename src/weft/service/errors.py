@@ -1,4 +1,4 @@
-"""The one shape of every error: what is wrong, where in the SQL, and the way out."""
+"""The one form of every error: what is wrong, where in the SQL, and the way out."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ STATUS: Mapping[type[WeftError], HTTPStatus] = {
     RunFailed: HTTPStatus.SERVICE_UNAVAILABLE,
     NotServed: HTTPStatus.CONFLICT,
 }
-"""Where the query or its place in the job is not at fault, the request's text is: 422."""
+"""422 where the request's text is at fault, not the query or its state in the job."""
 
 
 def problem_of(error: WeftError) -> Problem:

@@ -1,4 +1,4 @@
-"""What a service takes on at most; what is more is refused with the way out."""
+"""The limits of a service; requests beyond them are refused with the way out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.sql import refuse
 
 
 class LimitReached(WeftError):
-    """One more would be too many."""
+    """A limit of the service is reached."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Queries that are set aside: out of the job, where they cost nothing, and remembered, so that they can come back."""
+"""Paused queries: not in the job, where they would cost something, but remembered, so that they can be resumed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Paused:
         self._sql: dict[str, str] = store.read_json(FILE) if store.exists(FILE) else {}
 
     def beside(self, present: list[str]) -> dict[str, str]:
-        """Those that are not in the job: one that a kill left in both places goes on there."""
+        """Those that are not in the job: a query that a crash left in both places runs in the job."""
         there = {name.lower() for name in present}
         return {name: sql for name, sql in self._sql.items() if name.lower() not in there}
 

@@ -15,7 +15,7 @@ from weft.spark import Run
 
 class PlannedQuery(BaseModel):
     name: str
-    cost: float = Field(description="Its part of the plan's cost, in operations a second.")
+    cost: float = Field(description="Its part of the plan's cost, in operations per second.")
     about: str = Field(description="Its aggregates and window.")
     extras: str = Field(description="Its keys, filter and offset.")
 
@@ -27,7 +27,7 @@ class PlannedTree(BaseModel):
     omega: float = Field(description="Final operations a slice.")
     final_cost: float
     technique: str
-    why: list[str] = Field(description="Who serves each operator, and by how much it is the fastest.")
+    why: list[str] = Field(description="The technique of each operator, and by how much it is the fastest.")
     queries: list[PlannedQuery]
 
 
@@ -35,7 +35,7 @@ class Pass(BaseModel):
     """One native pass over the rows, or a roll-up from a phantom."""
 
     keys: list[str]
-    filters: int = Field(description="Different filters of its queries: the bits of a signature.")
+    filters: int = Field(description="Distinct filters of its queries: the bits of a signature.")
     classes: int = Field(description="Passes that its filters are split into.")
     phantom: int | None = Field(description="The phantom that it is rolled up from; null: it is made from rows.")
     cost: float
@@ -56,11 +56,11 @@ class Picture(BaseModel):
     strategy: str
     rate: float
     cost: float
-    unshared: float = Field(description="What the same queries would cost with a tree each.")
+    unshared: float = Field(description="What the same queries would cost with one tree per query.")
     saves: float
-    phantom_cost: float | None = Field(description="Probes that a row costs with phantoms; null: none were counted.")
+    phantom_cost: float | None = Field(description="Probes per row with phantoms; null: groups were not counted yet.")
     phantom_unshared: float | None
-    said: list[str] = Field(description="The closest merge that was left, and what is certain about the plan.")
+    said: list[str] = Field(description="The closest merge that was not made, and what is guaranteed about the plan.")
     phantoms: list[Phantom]
     passes: list[Pass]
 
@@ -142,7 +142,7 @@ def _said(plan: Plan) -> Iterator[str]:
     if plan.refused is not None:
         more = float(plan.refused.cost - plan.cost)
         yield (
-            f"closest merge left: tree {plan.refused.left + 1} with tree {plan.refused.right + 1}, "
-            f"for {more:+,.2f} operations a second"
+            f"closest merge not made: tree {plan.refused.left + 1} with tree {plan.refused.right + 1}, "
+            f"for {more:+,.2f} operations per second"
         )
     yield from (f"{word}: {sentence}" for word, sentence in format.guarantee(plan))

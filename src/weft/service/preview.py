@@ -13,17 +13,17 @@ class Previewed(BaseModel):
     name: str
     tree: int = Field(description="Its tree, as the plan with it counts them.")
     shares_with: int = Field(description="Other queries of that tree.")
-    cost: float = Field(description="Its part of the plan's cost, in operations a second.")
+    cost: float = Field(description="Its part of the plan's cost, in operations per second.")
 
 
 class Preview(BaseModel):
-    """Costs in operations a second."""
+    """Costs in operations per second."""
 
     queries: list[Previewed]
     cost_before: float
     cost_after: float
-    more: float = Field(description="What the job costs more with them.")
-    alone: float = Field(description="What they would cost with a tree each, and nobody to share it with.")
+    more: float = Field(description="How much more the job costs with them.")
+    alone: float = Field(description="What they would cost alone, with one tree per query.")
     trees_before: int
     trees_after: int
 

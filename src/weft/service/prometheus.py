@@ -72,7 +72,7 @@ def families(service: Service) -> list[Family]:
         Family("weft_queries", "gauge", "Queries in the job.", one(len(plan.workload))),
         Family("weft_trees", "gauge", "Trees of the plan.", one(len(plan.trees))),
         Family("weft_plan_changes_total", "counter", "Changes of the plan in this run.", one(metrics["plan_changes"])),
-        Family("weft_plan_cost_operations", "gauge", "Estimated operations a second.", one(float(plan.cost))),
+        Family("weft_plan_cost_operations", "gauge", "Estimated operations per second.", one(float(plan.cost))),
         Family(
             "weft_batches_total",
             "counter",
@@ -86,7 +86,12 @@ def families(service: Service) -> list[Family]:
             [({"phase": phase.replace(" ", "_")}, s) for phase, s in sorted(metrics["seconds_by_phase"].items())],
         ),
         Family("weft_rows_total", "counter", "Rows read since the job began.", one(metrics["rows"])),
-        Family("weft_bad_rows_total", "counter", "Rows that could not be read, set aside.", one(metrics["bad"])),
+        Family(
+            "weft_bad_rows_total",
+            "counter",
+            "Rows that could not be read, written to the side output.",
+            one(metrics["bad"]),
+        ),
         Family(
             "weft_failed_queries",
             "gauge",
@@ -109,13 +114,13 @@ def families(service: Service) -> list[Family]:
         Family(
             "weft_synopsis_bytes",
             "gauge",
-            "Values, or samples of them, that percentiles and the like kept in the last batch; what a limit is for.",
+            "Bytes of values, or samples of them, that percentiles and similar aggregates kept in the last batch.",
             one(metrics["synopsis_bytes"]),
         ),
         Family(
             "weft_worker_memory_bytes",
             "gauge",
-            "Memory of the Python workers of the last batch, at most.",
+            "Largest memory of the Python workers in the last batch.",
             one(last[0].worker_memory if last else None),
         ),
         Family("weft_live_readers", "gauge", "Readers of live answers.", one(service.answers.watchers)),

@@ -24,17 +24,17 @@ from weft.spark.execution.micro_batch import BatchMetrics
 from weft.spark.execution.progress import iso
 
 Name = Annotated[str, Path(description="The name of a query.")]
-Names = Annotated[
-    list[str] | None, Query(max_length=100, description="Queries to follow, one each; none: all that there are.")
-]
-Brief = Annotated[bool, Query(description="Without what is told of each query and tree.")]
+Names = Annotated[list[str] | None, Query(max_length=100, description="Names of the queries to follow; none: all.")]
+Brief = Annotated[bool, Query(description="Without details of each query and tree.")]
 LastEvent = Annotated[
-    str | None, Header(alias="Last-Event-ID", description="The last event that arrived: what came after it is sent.")
+    str | None,
+    Header(alias="Last-Event-ID", description="The id of the last event that arrived: later events are sent."),
 ]
 After = Annotated[
-    int | None, Query(ge=-1, le=2**53, description="Also what is kept of batches after this one; -1: all that is.")
+    int | None,
+    Query(ge=-1, le=2**53, description="Also send what is kept of batches after this one; -1: of all batches."),
 ]
-Seconds = Annotated[float | None, Query(gt=0, le=86_400, description="End after so long; none: go on until told so.")]
+Seconds = Annotated[float | None, Query(gt=0, le=86_400, description="End after this many seconds; none: do not end.")]
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events as they come."}
 }
@@ -68,11 +68,11 @@ def _health(app: FastAPI, service: Service) -> None:
 
     @app.get("/health/ready", tags=["health"], response_model=schemas.Health, responses=described(503))
     def ready() -> Response:
-        """The stream runs; if not, why."""
+        """Whether the stream runs; if not, why."""
         failed = service.failure()
         if failed is None:
             return JSONResponse({"status": "ready"})
-        way_out = "Mend that and start the service again with the same checkpoint."
+        way_out = "Fix that and start the service again with the same checkpoint."
         return respond(Problem(status=503, what=failed, way_out=way_out))
 
 
@@ -107,7 +107,7 @@ def _answers(app: FastAPI, service: Service) -> None:
         limit: Annotated[int, Query(ge=1, le=100_000, description="Rows at most.")] = 100,
         after: After = None,
     ) -> schemas.Answers:
-        """The newest answers that are kept in memory, of batches after one that is named."""
+        """The newest answers in memory, optionally only of batches after a given one."""
         _require(service, name)
         return _newest(service, name, limit, -1 if after is None else after)
 
@@ -141,7 +141,7 @@ def _place(after: int | None, last_event: str | None) -> tuple[int, int] | None:
 def _queries(app: FastAPI, service: Service) -> None:
     @app.get("/queries", tags=["queries"])
     def all_queries() -> schemas.Queries:
-        """Every query of the job, with what it matched, answered and costs."""
+        """Every query of the job, with its matched rows, answers and cost."""
         return schemas.Queries(
             queries=[schemas.Query(**query) for query in service.queries()],
             paused=[schemas.PausedQuery(name=name, sql=sql) for name, sql in service.paused().items()],
@@ -179,7 +179,7 @@ def _queries(app: FastAPI, service: Service) -> None:
 
     @app.delete("/queries/{name:path}", tags=["queries"], status_code=204, responses=described(404, 409, 503))
     def drop(name: Name) -> None:
-        """A query leaves with the next batch, or is remembered no longer; what it answered stays in the sink."""
+        """A query leaves with the next batch, or a paused query is forgotten; its answers stay in the sink."""
         service.drop(name)
 
     @app.post("/ask", tags=["queries"], responses=described(409, 503))

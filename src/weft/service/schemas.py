@@ -11,7 +11,7 @@ def _encodable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("this is no Unicode text: it has half of a pair of surrogates") from None
+        raise ValueError("this is not Unicode text: it contains a lone surrogate") from None
     return text
 
 
@@ -32,7 +32,9 @@ class Adding(BaseModel):
     begin: Text | None = Field(
         default=None, description="With since=source: windows from this time on, as `2026-01-01 00:00:00` (UTC)."
     )
-    for_: Text | None = Field(default=None, alias="for", description="How long it lives in event time, as `8 hours`.")
+    for_: Text | None = Field(
+        default=None, alias="for", description="How long it stays in the job, in event time, such as `8 hours`."
+    )
 
 
 class Sql(BaseModel):
@@ -56,9 +58,9 @@ class Query(BaseModel):
     where: str | None
     joined: bool = Field(description="Whether a batch has taken it up.")
     since: str | None = Field(description="The begin of its first window; null: it was there from the start.")
-    until: str | None = Field(description="The end of its life in event time; null: it stays.")
+    until: str | None = Field(description="When it leaves the job, in event time; null: it stays.")
     tree: int = Field(description="Its tree, as the plan counts them.")
-    cost: float = Field(description="Its part of the plan's cost, in operations a second.")
+    cost: float = Field(description="Its part of the plan's cost, in operations per second.")
     cost_share: float
     matched_rows: int
     answers: int
@@ -84,7 +86,7 @@ class Column(BaseModel):
 class Portion(BaseModel):
     query: str
     batch: int
-    count: int = Field(description="Rows that the batch answered; those that are not here are where the sink writes.")
+    count: int = Field(description="Rows that the batch answered; the sink has the rows that are not kept here.")
     rows: list[dict[str, Any]]
 
 
@@ -92,7 +94,7 @@ class Answers(BaseModel):
     query: str
     columns: list[Column] = Field(description="Empty until there are answers.")
     batches: list[Portion] = Field(description="Oldest first.")
-    forgotten: int | None = Field(description="The newest batch whose answers are kept no longer.")
+    forgotten: int | None = Field(description="The newest batch whose answers are no longer in memory.")
 
 
 class Table(BaseModel):
@@ -148,7 +150,9 @@ class Refreshed(BaseModel):
     answered: int = Field(description="The end of its newest one, in microseconds since 1970.")
     late_seconds: float = Field(description="How long ago the next one was due, in event time.")
     slide_seconds: float
-    period_seconds: float = Field(description="How often it is answered: as asked, or more often together with others.")
+    period_seconds: float = Field(
+        description="How often it is answered: as the query says, or more often, together with others."
+    )
 
 
 class Status(BaseModel):
@@ -164,7 +168,7 @@ class Status(BaseModel):
     answers: int
     answers_per_second: float
     late: int
-    bad: int = Field(description="Rows that could not be read and were set aside.")
+    bad: int = Field(description="Rows that could not be read and were written to the side output.")
     late_by_query: dict[str, int]
     answers_by_query: dict[str, int]
     matched_by_query: dict[str, int]
@@ -173,7 +177,9 @@ class Status(BaseModel):
     refresh_runs: int
     refresh_shared_runs: int = Field(description="Runs in which several queries with SLIDE AT MOST were answered.")
     state_bytes: int
-    synopsis_bytes: int = Field(description="Values, or samples of them, that percentiles and the like kept at last.")
+    synopsis_bytes: int = Field(
+        description="Bytes of values or samples that percentiles and similar aggregates kept in the last batch."
+    )
     queries: int
     waiting: list[str] = Field(description="Queries that still read their past from the source.")
     failed: dict[str, str] = Field(description="Queries that left because they could not be answered, and why.")

@@ -1,4 +1,4 @@
-"""The service in a thread of its own: the main thread keeps what it is there for, signals and the run's end."""
+"""The service in its own thread: the main thread handles signals and the end of the run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ STOP_SECONDS = 10
 
 
 class AddressInUse(WeftError):
-    """Nobody can listen there."""
+    """The service cannot listen on this address."""
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """Bound before anything else starts, so that what cannot be is said at once; port 0 takes any that is free."""
+    """Bound before anything else starts, so that a port in use is reported at once; port 0 takes any free port."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(family, kind, protocol)

@@ -1,4 +1,4 @@
-"""What a service does with its run: every change of it goes through here, one at a time."""
+"""What a service does with its run: changes are made here, one at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Service:
         answers.present = run.queries
 
     def close(self) -> None:
-        """The service is about to stop: readers of live answers are told so."""
+        """The service is about to stop: tell the readers of live answers."""
         self.closed = True
         self.answers.wake()
 
@@ -105,7 +105,7 @@ class Service:
                 return self.run.add(f"{sql};", since=since, begin=begin, for_=for_)
 
     def preview(self, sql: str) -> tuple[Plan, Plan]:
-        """The plan without and with some queries more; whatever would refuse them refuses them here."""
+        """The plan without and with the new queries; refuses what `add` would refuse."""
         self._require_running()
         wanted = self._parsed(sql)
         self.limits.check_queries(len(self.run.queries()), len(wanted))
@@ -132,7 +132,7 @@ class Service:
             self.run.drop(name)
 
     def paused(self) -> dict[str, str]:
-        """The SQL of the queries that are set aside, by name."""
+        """The SQL of the paused queries, by name."""
         return self._paused.beside(self.run.queries())
 
     def pause(self, name: str) -> None:
@@ -140,7 +140,9 @@ class Service:
         self._require_running()
         with self._changing:
             self._require(name)
-            self._paused.keep(self.run.plan().workload.by_name[name])  # first: a kill in between must not lose it
+            self._paused.keep(
+                self.run.plan().workload.by_name[name]
+            )  # Written first: a crash in between must not lose the query.
             try:
                 self.run.drop(name)
             except WeftError:
@@ -176,7 +178,7 @@ class Service:
     def _require_running(self) -> None:
         failed = self.failure()
         if failed is not None:
-            way_out = "Mend that and start the service again with the same checkpoint: nothing is lost."
+            way_out = "Fix that and start the service again with the same checkpoint: nothing is lost."
             raise Unserved(HTTPStatus.SERVICE_UNAVAILABLE, failed, way_out)
 
     def _parsed(self, sql: str) -> list[ACQ]:

@@ -23,7 +23,7 @@ from weft.service.json_values import to_bytes
 from weft.service.service import Service
 
 BEAT_SECONDS = 10.0
-"""How often a line is sent where there is nothing to tell, so that everybody in between knows of the connection."""
+"""How often a comment line is sent when there are no events, so that proxies keep the connection open."""
 
 
 def place_of(event: str) -> Place:

@@ -21,12 +21,14 @@ def read_call(source: Source, node: Node) -> Call:
     if function == "count" and node.distinct:
         function = "count_distinct"
         if len(args) > 1:
-            reason = f"{canonical(node.tokens)} tells pairs apart, and weft keeps values of one expression."
+            reason = (
+                f"{canonical(node.tokens)} counts distinct pairs, and weft counts distinct values of one expression."
+            )
             raise source.refuse(node.start, node.end, reason, "Write count(DISTINCT concat_ws('|', x, y)).")
     if node.within or node.name in ("percentile_cont", "percentile_disc"):
         args = (_ordered_by(source, node), *args)
     if function == "mode" and len(args) == 2 and args[1].kind == "literal":
-        args = args[:1]  # of values that are as common, weft gives the least: both of Spark's modes allow it
+        args = args[:1]  # Of equally frequent values weft gives the least: both of Spark's modes allow that.
     least, most = AGGREGATES[function].arity
     if node.kind == "opaque" or not least <= len(args) <= most:
         count = f"{least} argument{'s' * (least > 1)}" if least == most else f"{least} or {most} arguments"
@@ -60,7 +62,7 @@ def _ordered_by(source: Source, node: Node) -> Node:
     """The x of WITHIN GROUP (ORDER BY x)."""
     tokens, written = node.within, OF_AN_ORDER.get(node.name)
     if written is None:
-        reason = f"{node.name} does not hang on the order of values."
+        reason = f"{node.name} does not depend on the order of values."
         raise source.refuse(node.start, node.end, reason, "Leave WITHIN GROUP (...) out.")
     if [t.upper for t in tokens[:2]] != ["ORDER", "BY"]:
         reason = f"{node.name} does not say what is put in order."

@@ -1,4 +1,4 @@
-"""One spelling for equal expressions, made from the user's tokens: nothing is rewritten that Spark could tell apart."""
+"""One spelling for equal expressions, made from the user's tokens; what Spark treats as different stays different."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _needs_quotes(plain: str) -> bool:
 
 @cache
 def _reserved() -> frozenset[str]:
-    """Asked for only where a name stands in backquotes: sqlglot takes longer to load than most texts to read."""
+    """Loaded only where a name stands in backquotes: importing sqlglot takes longer than reading most texts."""
     from sqlglot.dialects.spark import Spark
 
     words = {word for keyword in Spark.Tokenizer.KEYWORDS for word in keyword.split()}

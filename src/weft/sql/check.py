@@ -19,7 +19,7 @@ _FOREIGN = {">>>": ">> ", "!>": "<=", "!<": ">="}
 
 
 def check_syntax(source: Source, tokens: Tokens) -> None:
-    """Refuse what is no SQL, at the place where reading stopped. CQL's brackets are blanked, so places stay."""
+    """Refuse what is not SQL, at the place where reading stopped. CQL's brackets are blanked, so places stay."""
     if is_plain(source, tokens):
         return
     begin = tokens[0].start
@@ -59,7 +59,7 @@ def check_syntax(source: Source, tokens: Tokens) -> None:
 
 @lru_cache(maxsize=10_000)
 def _reads(text: str) -> bool:
-    """Whether sqlglot takes it. Queries that differ in their numbers alone are asked about once."""
+    """Whether sqlglot accepts it. Queries that differ only in their numbers are checked once."""
     import sqlglot
     from sqlglot.errors import ParseError, TokenError
 
@@ -71,7 +71,7 @@ def _reads(text: str) -> bool:
 
 
 def _is_about_arguments(said: str) -> bool:
-    """Whether sqlglot minds how many arguments a function has: Spark knows better."""
+    """Whether sqlglot complains about the number of arguments, which Spark checks itself."""
     from sqlglot import exp
 
     found = re.search(r"missing for <class '.*\.(\w+)'>", said)

@@ -1,4 +1,4 @@
-"""A SELECT cut into its clauses; whatever is more than one windowed aggregation over one stream is refused here."""
+"""A SELECT cut into its clauses; anything beyond one windowed aggregation over one stream is refused here."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from weft.sql.canonical import KEYWORDS
 from weft.sql.refuse import Source
 from weft.sql.tokens import Token, Tokens, closing
 
-_BEFORE = "Do it on the stream that weft is given."
-_TAKE = "Take what you need of the answers."
+_BEFORE = "Do it on the stream before you hand it to weft."
+_TAKE = "Take what you need from the answers."
 _AFTER = "Run this query outside weft, or apply it to the answers."
 _REFUSED: dict[tuple[str, ...], tuple[str, str]] = {
     ("ORDER", "BY"): ("answers come as windows close, so ORDER BY has nothing to sort.", "Sort the answers."),
     ("SORT", "BY"): ("answers come as windows close, so SORT BY has nothing to sort.", "Sort the answers."),
     ("CLUSTER", "BY"): ("weft places its answers itself, so CLUSTER BY has no meaning here.", "Leave it out."),
     ("DISTRIBUTE", "BY"): ("weft places its answers itself, so DISTRIBUTE BY has no meaning here.", "Leave it out."),
-    ("LIMIT",): ("a stream of answers has no end, so LIMIT has no meaning here.", _TAKE),
-    ("OFFSET",): ("a stream of answers has no end, so OFFSET has no meaning here.", _TAKE),
+    ("LIMIT",): ("the stream of answers does not end, so LIMIT has no meaning here.", _TAKE),
+    ("OFFSET",): ("the stream of answers does not end, so OFFSET has no meaning here.", _TAKE),
     ("QUALIFY",): ("QUALIFY filters window functions, which weft does not compute.", _AFTER),
-    ("LATERAL",): ("LATERAL makes several rows of one before they are aggregated.", _BEFORE),
+    ("LATERAL",): ("LATERAL makes several rows from one before they are aggregated.", _BEFORE),
     ("PIVOT",): ("PIVOT is not a windowed aggregation that weft can share.", "Use FILTER (WHERE ...) on aggregates."),
-    ("UNPIVOT",): ("UNPIVOT makes several rows of one before they are aggregated.", _BEFORE),
+    ("UNPIVOT",): ("UNPIVOT makes several rows from one before they are aggregated.", _BEFORE),
     ("TABLESAMPLE",): ("TABLESAMPLE picks other rows in every run.", "Filter on a hash of a column in WHERE."),
     ("WINDOW",): ("named windows belong to window functions, which weft does not compute.", _AFTER),
-    ("UNION",): ("UNION makes one query of several.", "Hand weft each SELECT by itself."),
-    ("INTERSECT",): ("INTERSECT makes one query of several.", "Hand weft each SELECT by itself."),
-    ("EXCEPT",): ("EXCEPT makes one query of several.", "Hand weft each SELECT by itself."),
-    ("MINUS",): ("MINUS makes one query of several.", "Hand weft each SELECT by itself."),
+    ("UNION",): ("UNION combines several queries.", "Give weft each SELECT on its own."),
+    ("INTERSECT",): ("INTERSECT combines several queries.", "Give weft each SELECT on its own."),
+    ("EXCEPT",): ("EXCEPT combines several queries.", "Give weft each SELECT on its own."),
+    ("MINUS",): ("MINUS combines several queries.", "Give weft each SELECT on its own."),
     ("|>",): ("weft does not read the pipe syntax.", "Write SELECT ... FROM ... WHERE ... GROUP BY ...."),
 }  # fmt: skip
-_JOIN = ("one query reads one stream.", "Join before: hand weft the joined stream, and select from that.")
+_JOIN = ("one query reads one stream.", "Join first: give weft the joined stream, and select from that.")
 _JOINS = frozenset({"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", "SEMI", "ANTI", ","})
 _CONNECTIVES = KEYWORDS - {"END", "NULL", "TRUE", "FALSE"}
 
@@ -133,7 +133,7 @@ def _table(source: Source, tokens: Tokens, at: int) -> tuple[Tokens, Token | Non
         raise source.refuse(tokens[begin - 1].start, tokens[begin - 1].end, "FROM names no stream.", "Name one.")
     if at < len(tokens) and tokens[at].text == "(":
         raise source.refuse(
-            table[0].start, tokens[at].end, "a table function is no stream.", "Select from the stream by its name."
+            table[0].start, tokens[at].end, "a table function is not a stream.", "Select from the stream by its name."
         )
     alias: Token | None = None
     window: Tokens = ()
@@ -228,5 +228,5 @@ def _refuse_grouping_sets(source: Source, key: Tokens) -> None:
             reason = "CUBE, ROLLUP and GROUPING SETS are several groupings in one query."
             raise source.refuse(token.start, key[-1].end, reason, "Write one query for each grouping.")
     if len(key) == 1 and key[0].upper == "ALL":
-        reason = "GROUP BY ALL leaves the keys unsaid."
+        reason = "GROUP BY ALL does not name the keys."
         raise source.refuse(key[0].start, key[0].end, reason, "Write the keys and the window out.")

@@ -18,7 +18,7 @@ _PIECE = re.compile(r"\s*([+-]?)\s*('?)(\d+(?:\.\d{0,9})?|\.\d{1,9})\2\s+([a-z]+
 
 
 def duration(text: str) -> int:
-    """Microseconds; a ValueError says what Spark would not take.
+    """Microseconds; a ValueError says what Spark does not accept.
 
     >>> duration("1 hour 30 minutes"), duration("INTERVAL '10' MINUTES"), duration("1.5 seconds")
     (5400000000, 600000000, 1500000)

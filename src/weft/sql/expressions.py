@@ -94,7 +94,7 @@ class Lowering:
                 return Expression(f"window_{names[1]}", f"window.{names[1]}")
         text = canonical(node.tokens)
         raise self.source.refuse(
-            node.start, node.end, f"{text} is neither grouped nor aggregated, so a window has no one value of it.",
+            node.start, node.end, f"{text} is neither grouped nor aggregated, so a window has no single value of it.",
             f"Add {text} to GROUP BY, or aggregate it, as in max({text}).",
         )  # fmt: skip
 
@@ -191,7 +191,7 @@ class Lowering:
             way_out = "Select window.start and window.end and apply it to the answers."
         else:
             text = canonical(node.tokens)
-            reason = f"{text} is neither grouped nor aggregated, so a window has no one value of it."
+            reason = f"{text} is neither grouped nor aggregated, so a window has no single value of it."
             way_out = f"Add {text} to GROUP BY, or aggregate it, as in max({text})."
         raise self.source.refuse(node.start, node.end, reason, way_out)
 

@@ -1,4 +1,4 @@
-"""Queries however they are given: SQL text, a list of texts, a `.sql` file, or parsed already."""
+"""Queries in every form that users have: SQL text, a list of texts, a `.sql` file, or parsed queries."""
 
 from __future__ import annotations
 

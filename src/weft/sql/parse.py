@@ -1,4 +1,4 @@
-"""Text to queries: cut into statements, checked, read clause by clause, written again as plain Spark SQL."""
+"""Text to queries: split into statements, checked, read clause by clause, and written as plain Spark SQL."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def parse(text: str, *, name: str | None = None, event_time: str = "ts") -> tupl
     found = statements(source)
     unnamed = [s.tokens[0] for s in found if not s.named]
     if name is not None and len(unnamed) > 1:
-        reason = f"the name {name} is for one query, and here is another one without a name."
+        reason = f"the name {name} is for one query, and this is another query without a name."
         raise source.refuse(unnamed[1].start, unnamed[1].end, reason, "Name it with CREATE VIEW name AS SELECT ....")
     clock = canonical(tokenize(Source(event_time)))
     queries: dict[str, ACQ] = {}
@@ -127,7 +127,7 @@ def _having(lowering: Lowering, parts: Clauses) -> Expression:
 def _refuse_window_in(source: Source, where: Tokens) -> None:
     for i, token in enumerate(where):
         if token.name == "window" and is_call(where, i):
-            reason = "window() in WHERE would ask for windows before rows are in them."
+            reason = "window() in WHERE would need the windows before rows are assigned to them."
             raise source.refuse(token.start, token.end, reason, "Filter on the time column, or on window in HAVING.")
 
 

@@ -17,7 +17,7 @@ from weft.sql.tokens import tokenize
 _COMPARES = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in", "between"})
 
 Cuts = Mapping[str, frozenset[str]]
-"""By column, the cuts between values that are told apart; what is no comparison with literals stands for itself."""
+"""By column, the cuts between values that filters distinguish; other predicates stand for themselves."""
 
 
 def cuts(where: str) -> Cuts:

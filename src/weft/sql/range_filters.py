@@ -22,7 +22,7 @@ from weft.sql.syntax import Node, Unreadable, read
 from weft.sql.tokens import tokenize
 
 _INTEGER, _DECIMAL = re.compile(r"-?\d{1,7}"), re.compile(r"-?\d{1,9}\.\d{1,6}")
-"""A float tells integers of 7 digits apart, and a double decimals of 15."""
+"""A float distinguishes integers of 7 digits, and a double decimals of 15."""
 
 Limit = tuple[Decimal, bool, str]
 """A number, whether a value must be beyond it to pass (not on it), and how it is written."""

@@ -64,7 +64,7 @@ def _statement(source: Source, position: int, tokens: Tokens) -> Statement:
         if words[at] != "AS":
             raise source.refuse(
                 tokens[at].start, tokens[at].end,
-                "a view's columns, comments and properties cannot be given here.",
+                "a view's columns, comments and properties are not supported here.",
                 "Write CREATE VIEW name AS SELECT ..., with AS after each column that needs another name.",
             )  # fmt: skip
         at += 1

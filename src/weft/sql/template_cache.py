@@ -40,7 +40,7 @@ class Shapes:
 
 
 def _cut(tokens: Tokens) -> tuple[tuple[str, ...], Tokens] | None:
-    """The words without the lengths in the one call of window(), and that call. CQL's windows are read each anew."""
+    """The words without the lengths in the one call of window(), and that call. CQL's windows are parsed each time."""
     words = [t.text for t in tokens]
     calls = [i for i, word in enumerate(words) if word.lower() == "window" and is_call(tokens, i)]
     if len(calls) != 1 or "[" in words:

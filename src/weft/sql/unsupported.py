@@ -1,4 +1,4 @@
-"""What no clause may hold, found by looking at every call: functions that vary, make rows or look sideways."""
+"""What no clause may hold: functions that are not deterministic, that make rows, or that read other rows."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def _screen_call(source: Source, tokens: Tokens, i: int, aggregates: str | None)
     if name in NONDETERMINISTIC or (name == "unix_timestamp" and end == i + 2):
         raise _varies(source, start, stop, text)
     if name in GENERATORS:
-        reason = f"{text} makes several rows of one before they are aggregated."
-        raise source.refuse(start, stop, reason, "Do it on the stream that weft is given.")
+        reason = f"{text} makes several rows from one before they are aggregated."
+        raise source.refuse(start, stop, reason, "Do it on the stream before you hand it to weft.")
     if name == "session_window":
         reason = "a session's edges depend on the data, so no two queries can share slices of it."
         raise source.refuse(start, stop, reason, "Use window(ts, '10 minutes'), or run this query outside weft.")
@@ -77,13 +77,13 @@ def _screen_aggregate(source: Source, tokens: Tokens, i: int, end: int, aggregat
             "Use collect_set, approx_top_k or count(DISTINCT ...), or run this query outside weft.",
         )  # fmt: skip
     if name in OTHER_AGGREGATES:
-        served = sorted(AGGREGATES.keys() - {"count_distinct"})  # which nobody writes so
+        served = sorted(AGGREGATES.keys() - {"count_distinct"})  # the name of count(DISTINCT x) in the registry
         way_out = f"Use one of {', '.join(served)}, or run this query outside weft."
         raise source.refuse(start, stop, f"weft does not compute {name}.", way_out)
     inside = tokens[i + 2 : end]
     distinct = bool(inside) and inside[0].upper == "DISTINCT"
     if distinct and aggregate_named(name) not in BLIND_TO_REPEATS | {"count"}:
-        reason = f"{text} has to remember every value that a window holds."
+        reason = f"{text} would have to keep every value of a window."
         way_out = f"Use {name} without DISTINCT, or run this query outside weft."
         raise source.refuse(start, stop, reason, way_out)
     screen(source, inside, aggregates=f"the arguments of {name}")
@@ -95,5 +95,5 @@ def _screen_aggregate(source: Source, tokens: Tokens, i: int, end: int, aggregat
 
 
 def _varies(source: Source, start: int, stop: int, text: str) -> Exception:
-    reason = f"{text} gives something else each time, so a repeated batch would answer differently."
+    reason = f"{text} gives another value each time, so a repeated batch would answer differently."
     return source.refuse(start, stop, reason, "Use a column of the stream or a constant.")

@@ -50,7 +50,7 @@ def read_window(source: Source, node: Node) -> Windowing:
         )  # fmt: skip
     if node.args[0].kind == "literal":
         time = node.args[0]
-        raise source.refuse(time.start, time.end, "a constant is the same time for every row.", "Name the time column.")
+        raise source.refuse(time.start, time.end, "a constant gives every row the same time.", "Name the time column.")
     lengths = [_literal_length(source, arg) for arg in node.args[1:]]
     return Windowing(_checked(source, *lengths), canonical(bare(node.args[0].tokens)))
 
@@ -129,7 +129,7 @@ def _cql_parts(source: Source, tokens: Tokens) -> dict[str, tuple[Token, Tokens]
     if tokens[0].upper not in ("RANGE", "WINDOW"):
         reason = "this is no window over time."
         if tokens[0].upper == "ROWS":
-            reason = "a window of so many rows has no edges in time, so no other query can share its slices."
+            reason = "a window of a number of rows has no edges in time, so no other query can share its slices."
         raise source.refuse(tokens[0].start, tokens[-1].end, reason, _CQL_FORM)
     parts: dict[str, tuple[Token, Tokens]] = {}
     at = 0
@@ -148,7 +148,7 @@ def _cql_parts(source: Source, tokens: Tokens) -> dict[str, tuple[Token, Tokens]
             raise source.refuse(keyword.start, keyword.end, f"nothing follows {keyword.text}.", _CQL_FORM)
     if "PRIORITY" in parts and "SLIDE AT MOST" not in parts:
         at_ = parts["PRIORITY"][0]
-        reason = "a query that wants every window gets every window, whatever its priority."
+        reason = "this query is answered for every window, so a priority has no effect."
         raise source.refuse(at_.start, at_.end, reason, "Leave it out, or write SLIDE AT MOST ... PRIORITY ....")
     return parts
 

@@ -75,7 +75,7 @@ class EstimateSettings:
     )
     slide: int = option(MIDDLE.maximum_slide, "The longest slide, in seconds.", quick=200)
     rate: int = option(1, "Rows a second.")
-    batch: int = option(50_000, "Seconds of stream in a batch.", quick=2_000)
+    batch: int = option(50_000, "Seconds of stream per batch.", quick=2_000)
     seed: int = option(1, "Of the queries and the rows.", parse=whole)
     weights: str = option(
         "measured",

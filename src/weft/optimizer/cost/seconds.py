@@ -46,7 +46,7 @@ class Stream:
     width: float = 1.0
     """What a partial takes against one with a count and a sum, which is what `weft calibrate` measures."""
     batch_seconds: float = 10.0
-    """Seconds of stream in a batch."""
+    """Seconds of stream per batch."""
 
     def __post_init__(self) -> None:
         for name in ("groups", "width", "batch_seconds"):

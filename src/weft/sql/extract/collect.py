@@ -1,4 +1,4 @@
-"""Files and folders to queries: each is parsed as weft will read it, and what is refused is told with its place."""
+"""Files and folders to queries: each is parsed as weft reads it, and refusals have their place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUFFIXES = (".sql", ".py")
 
 
 class NothingToImport(SqlError):
-    """No file there that could hold a query."""
+    """There is no file that could hold a query."""
 
 
 def collect(paths: Iterable[Path]) -> Imported:
@@ -47,11 +47,11 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
         elif path.is_file() and path.suffix in SUFFIXES:
             yield path
         else:
-            raise NothingToImport(f"{path} is no folder, .sql or .py file; name a script, queries, or a folder")
+            raise NothingToImport(f"{path} is not a folder, a .sql file or a .py file; name one of these")
 
 
 def _sql(text: str, file: str, line: int, name: str | None) -> Iterator[Found | Skipped]:
-    """Statements one by one: what is wrong with one does not keep the others out."""
+    """Statement by statement: an error in one does not keep the others out."""
     source = Source(text)
     try:
         tokens = tokenize(source)

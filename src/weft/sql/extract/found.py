@@ -1,4 +1,4 @@
-"""What was found in somebody's files: queries that weft can take, and what it cannot, with the place and the reason."""
+"""What extraction gives: queries that weft accepts, and what it does not accept, with the place and the reason."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ READING = {"load", "table", "csv", "json", "parquet", "orc", "text", "createData
 UNNAMED = "stream"
 """A source of rows, until a variable names it."""
 ENDS = {"writeStream", "write", "show", "toPandas", "collect", "createOrReplaceTempView", "createTempView", "foreach"}
-"""What ends a chain: a DataFrame that somebody wants as it is."""
+"""Calls that end a chain: the script uses the DataFrame as it is."""
 
 
 @dataclass(frozen=True)
