@@ -32,12 +32,13 @@ from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord, Segment
 from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
 from weft.spark.execution.micro_batch import BatchMetrics, TreeState
-from weft.spark.execution.statistics import OBSERVED, Observer, StreamStatistics
+from weft.spark.execution.statistics import OBSERVED, Observer
 from weft.spark.options import TimeOptions
-from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.physical.columns import PhysicalColumns
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 from weft.spark.physical.signature import Signature
+from weft.spark.physical.statistics import StreamStatistics
 from weft.spark.physical.tables import NativeFeed
 from weft.spark.queries.backfill import Held
 from weft.spark.queries.registry import QueryRegistry

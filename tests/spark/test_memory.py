@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from weft.spark.final import worker
+from weft.spark import worker
 
 
 class Knot:

@@ -11,7 +11,7 @@ from weft.engine.final.adhoc import answer_once, find_source, why_not
 from weft.model import ACQ, RunError, Workload
 from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint
 from weft.spark.options import TimeOptions
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 
 CHANGED_MEANWHILE = 5

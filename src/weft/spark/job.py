@@ -21,8 +21,8 @@ from weft.spark.execution.micro_batch import BatchMetrics, MicroBatchRunner
 from weft.spark.files import folder_name
 from weft.spark.options import Late, TimeOptions
 from weft.spark.partial.hash_tables import TABLE_MEMORY, known_memory
-from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.physical.explain import sharing
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import DEFAULT_TOLERANCE, Planner
 from weft.spark.physical.rollup import Phantoms, known_grouping, known_phantoming
 from weft.spark.queries.membership import lived, lives_of

@@ -20,7 +20,7 @@ MOST_COMBINED = 20_000_000
 
 def measure_speeds(say: Say, partials: int = 300_000) -> Speeds:
     """What each technique takes over a column, for each operator that it serves; with memory as workers have it."""
-    from weft.spark.final.worker import keep_freed_memory
+    from weft.spark.worker import keep_freed_memory
 
     keep_freed_memory()
     speeds: dict[str, dict[str, Speed]] = {}

@@ -219,7 +219,7 @@ def measure_stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Samp
 
 def _operation_seconds(partials: int = 2_000_000) -> float:
     """Tables for windows over a column combine twice a partial, one core at a time; with memory as workers have it."""
-    from weft.spark.final.worker import keep_freed_memory
+    from weft.spark.worker import keep_freed_memory
 
     keep_freed_memory()
     made = technique("blocks", "float_sum")

@@ -27,7 +27,7 @@ from weft.spark.final.report import deserialise
 from weft.spark.final.task import BucketTask, final_aggregate
 from weft.spark.options import TimeOptions
 from weft.spark.partial.aggregate import place, sub_aggregate, sub_aggregate_whole
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.session import batch_settings
 from weft.spark.sinks.base import AnswerListener, Answers, BucketSink, DriverSink, Sink
 from weft.spark.sinks.late_rows import late_rows

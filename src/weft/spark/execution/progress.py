@@ -12,7 +12,7 @@ from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.execution.micro_batch import BatchMetrics, TreeState
 from weft.spark.execution.refresh import refreshed
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.plan import PhysicalPlan
 
 REMEMBERED = 1000
 """Batches whose metrics a run remembers."""

@@ -19,7 +19,7 @@ from weft.aggregates import learn
 from weft.engine import Layout, State, to_table
 from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint, Segment, segment_from
 from weft.spark.checkpoint.bucket_map import BucketMap, group_hash, slot
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.session import batch_settings
 
 REPORT = "bucket int, segment string"

@@ -25,7 +25,7 @@ from weft.spark.execution.progress import Progress
 from weft.spark.execution.recovery import Start
 from weft.spark.execution.statistics import Observer
 from weft.spark.partial.skew import weigh
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.session import batch_settings
 from weft.spark.sinks.base import RepeatedSink
 

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from weft.spark.partial.aggregate import LATEST
+from weft.spark.physical.columns import LATEST
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from weft.engine import FOREVER, Layout, State, Step, advance, to_table
 from weft.engine.partial.from_rows import Gathering, Scattered
 from weft.spark.checkpoint.batch_log import Checkpoint, Segment
 from weft.spark.final.report import decoded, serialise
-from weft.spark.final.worker import freeze_what_stays, keep_freed_memory
-from weft.spark.partial.aggregate import LATEST
+from weft.spark.physical.columns import LATEST
 from weft.spark.sinks.base import BucketSink
+from weft.spark.worker import freeze_what_stays, keep_freed_memory
 
 REPORT = "bucket int, query string, payload binary"
 """A row with the bucket's own report as JSON (query NULL), and a row for each query whose answers the driver takes."""

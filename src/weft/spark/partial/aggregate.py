@@ -18,13 +18,11 @@ from weft.spark.checkpoint.bucket_map import BucketMap, group_hash
 from weft.spark.partial.hash_tables import HashTables, through_tables
 from weft.spark.partial.row_exchange import able, own_types, send_rows
 from weft.spark.partial.spread import spread
-from weft.spark.physical.binder import PhysicalPlan
-from weft.spark.physical.columns import PhysicalColumns
+from weft.spark.physical.columns import LATEST, PhysicalColumns
+from weft.spark.physical.expressions import Texts, as_partials, from_rows, from_table, signed
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.rollup import Shared
-from weft.spark.physical.tables import NativeFeed, NativeTable, Texts, as_partials, from_rows, from_table, signed
-
-LATEST = "latest"
-"""The greatest event time among a partial's rows: the watermark comes from it."""
+from weft.spark.physical.tables import NativeFeed, NativeTable
 
 
 def sub_aggregate(rows: DataFrame, physical: PhysicalPlan, places: BucketMap, ahead: int | None = None) -> DataFrame:

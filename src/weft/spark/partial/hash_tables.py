@@ -32,9 +32,10 @@ from weft.optimizer.phantoms import (
     estimate,
     show,
 )
-from weft.spark.final.worker import freeze_what_stays
 from weft.spark.physical.columns import PhysicalColumns
-from weft.spark.physical.tables import NativeFeed, Texts, from_rows
+from weft.spark.physical.expressions import Texts, from_rows
+from weft.spark.physical.tables import NativeFeed
+from weft.spark.worker import freeze_what_stays
 
 TABLE_MEMORY = 64 << 20
 """Bytes of tables and dictionaries that a task may have, unless somebody says otherwise."""

@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame
 
 from weft.engine.partial.from_rows import Scattered
 from weft.spark.checkpoint.bucket_map import BucketMap, group_hash
-from weft.spark.physical.binder import PhysicalPlan
-from weft.spark.physical.tables import NativeFeed, Texts, as_partials
+from weft.spark.physical.expressions import Texts, as_partials
+from weft.spark.physical.plan import PhysicalPlan
+from weft.spark.physical.tables import NativeFeed
 
 PLAIN = re.compile(r"boolean|tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|string|binary|decimal\(\d+,\d+\)")
 """Types of keys that are equal where their bytes are. Zeros and NaN are not, nor are strings with a collation."""

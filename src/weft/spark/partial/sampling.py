@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log2
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from weft.optimizer.phantoms import Flows, Seen, measure_flows
 from weft.spark.physical.signature import Signature
-
-Hashes = NDArray[np.uint64]
+from weft.spark.physical.statistics import Hashes, SignatureCounts, count_distinct
 
 SAMPLE = 50_000
 """Rows that groups are counted on: a quarter of a second, and enough to see whether most groupings gather."""
@@ -47,7 +42,7 @@ class GroupSample:
         """How many different values some expressions have together."""
         asked = frozenset(texts)
         if asked not in self._counted:
-            self._counted[asked] = _different(self._mixed(asked))
+            self._counted[asked] = count_distinct(self._mixed(asked))
         return self._counted[asked]
 
     def partials(self, texts: Iterable[str]) -> float:
@@ -61,7 +56,7 @@ class GroupSample:
         million. Where every row is a group of its own, or slices are short, the halves bring alike.
         """
         asked = frozenset(texts)
-        half = _different(self._mixed(asked)[: self.rows // 2])
+        half = count_distinct(self._mixed(asked)[: self.rows // 2])
         return self.partials(asked) > GATHERS and self.groups(asked) < (2 - FALL) * half
 
     def flows(self, texts: Iterable[str]) -> Flows:
@@ -80,38 +75,6 @@ class GroupSample:
             mixed = (mixed ^ self.columns[text]) * _MIX
             mixed ^= mixed >> _HALF
         return mixed
-
-
-@dataclass(frozen=True, slots=True)
-class SignatureCounts:
-    """Which of some filters each of some rows passed, in the order of arrival, and the group that it was of."""
-
-    groups: Hashes
-    passed: Mapping[str, Hashes]
-    """By filter: a number of its own where a row passes, else 0. A signature is all of them, combined by XOR."""
-
-    @property
-    def rows(self) -> int:
-        return len(self.groups)
-
-    def share(self, filter_: str) -> float:
-        """Of the rows, how many pass."""
-        return float(np.count_nonzero(self.passed[filter_])) / max(1, self.rows)
-
-    def partials(self, filters: Sequence[str], rows: float) -> float:
-        """Different groups and signatures for a row, where a slice has so many rows.
-
-        Beyond the rows that were seen they go on to grow as they did from half of these to all.
-        """
-        seen = max(1, int(min(rows, self.rows)))
-        mixed = self.groups[:seen].copy()
-        for text in filters:
-            mixed ^= self.passed[text][:seen]
-        here = _different(mixed)
-        if rows <= seen or seen < 2:
-            return here / seen
-        half = _different(mixed[: seen // 2])
-        return float(here * (rows / seen) ** log2(here / half) / rows)
 
 
 def take_signatures(
@@ -153,7 +116,3 @@ def _take(timed: DataFrame, texts: Sequence[str], rows: int) -> GroupSample:
     found = hashed.limit(rows).toArrow()
     columns = {text: found.column(name).to_numpy().view(np.uint64) for text, name in names.items()}
     return GroupSample(columns, found.num_rows)
-
-
-def _different(hashes: Hashes) -> float:
-    return float(pc.count_distinct(pa.array(hashes)).as_py())

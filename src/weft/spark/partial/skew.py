@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from weft.spark.checkpoint.bucket_map import BucketMap, slot
 from weft.spark.partial.aggregate import feed_hash, spread_rows, timed
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.plan import PhysicalPlan
 
 SAMPLE = 50_000
 """Rows that are looked at: a moment, and enough to tell groups that are always there from others."""

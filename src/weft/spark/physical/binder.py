@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from math import inf
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -30,41 +29,12 @@ from weft.plan import Feed, Plan
 from weft.spark.physical.analyzer import Analyzer, analysis
 from weft.spark.physical.columns import PhysicalColumns
 from weft.spark.physical.filter_classes import FilterClasses
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.rollup import Phantoms
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.slicing import feed_slicing, micros
 from weft.spark.physical.tables import NativeFeed
 from weft.sql import refuse, standing_in
-
-if TYPE_CHECKING:
-    from weft.spark.queries.backfill import Replayed
-
-
-@dataclass(frozen=True, slots=True)
-class PhysicalPlan:
-    """A plan bound to a stream: the native expressions for Spark and the layout for the buckets."""
-
-    layout: Layout
-    feeds: tuple[NativeFeed, ...]
-    event_micros: str
-    columns: PhysicalColumns
-    groupings: tuple[tuple[str, ...], ...]
-    """The key expressions of each grouping, by its number."""
-    replayed: tuple[Replayed, ...] = ()
-    """Partials of the past that the next batch takes in."""
-    phantoms: Phantoms = field(default_factory=Phantoms, compare=False)
-    classes: tuple[FilterClasses, ...] = ()
-    """Of the filters of each feed of the plan."""
-
-    @property
-    def homes(self) -> dict[int, tuple[int, ...]]:
-        """The buckets that the partials of each feed go to, where its trees have homes."""
-        found = {f.layout.number: {t.home for t in f.layout.trees if t.home is not None} for f in self.feeds}
-        return {number: tuple(sorted(homes)) for number, homes in found.items() if homes}
-
-    def with_layout(self, layout: Layout) -> PhysicalPlan:
-        feeds = tuple(replace(native, layout=feed) for native, feed in zip(self.feeds, layout.feeds, strict=True))
-        return replace(self, layout=layout, feeds=feeds)
 
 
 def bind_plan(

@@ -8,6 +8,9 @@ from itertools import count
 
 from weft.aggregates import Component
 
+LATEST = "latest"
+"""The column with the greatest event time among a partial's rows: the watermark comes from it."""
+
 
 @dataclass(frozen=True, slots=True)
 class PhysicalColumns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.optimizer.phantoms.relation import Relation, show
 from weft.plan.passes import SharedPass, Sharing
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.tables import NativeFeed
 
 

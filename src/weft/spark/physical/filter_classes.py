@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from weft.optimizer.filter_classes import Occurrences, classes_cost, filter_classes
-from weft.spark.partial.sampling import SignatureCounts
+from weft.spark.physical.statistics import SignatureCounts
 from weft.sql.predicates import cuts
 
 Known = Callable[[Sequence[str], tuple[str, ...]], SignatureCounts | None]

@@ -15,11 +15,12 @@ from weft.optimizer.choose_techniques import Latency, load_speeds, serve
 from weft.optimizer.cost.seconds import estimate
 from weft.optimizer.incremental import Curve, change_plan
 from weft.plan import Plan
-from weft.spark.execution.statistics import StreamStatistics
 from weft.spark.options import TimeOptions
 from weft.spark.physical.analyzer import AnalysisCache, remembering
-from weft.spark.physical.binder import PhysicalPlan, bind_plan
+from weft.spark.physical.binder import bind_plan
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.rollup import Phantoms
+from weft.spark.physical.statistics import StreamStatistics
 from weft.sql import refuse
 
 Groupings = Sequence[tuple[str, ...]]

@@ -22,12 +22,13 @@ from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.rollup import Asked, RollUp, roll_up
 from weft.spark.partial.hash_tables import TABLE_MEMORY, HashTables, make_lfta, tabled
 from weft.spark.partial.hash_tables import relation as tabled_relation
-from weft.spark.partial.sampling import GroupSample, SignatureCounts, take_sample, take_signatures
+from weft.spark.partial.sampling import GroupSample, take_sample, take_signatures
 from weft.spark.physical.columns import PhysicalColumns
 from weft.spark.physical.filter_classes import apart
 from weft.spark.physical.signature import Signature
-from weft.spark.physical.slicing import slice_of
-from weft.spark.physical.tables import NativeFeed, NativeTable, union_edges
+from weft.spark.physical.slicing import slice_of, union_edges
+from weft.spark.physical.statistics import SignatureCounts
+from weft.spark.physical.tables import NativeFeed, NativeTable
 
 Phantoming = Literal["auto", "always", "never"]
 Grouping = Literal["auto", "native", "lfta"]

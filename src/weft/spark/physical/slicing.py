@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from weft.aggregates import EVENT_TIME
@@ -20,6 +21,14 @@ def feed_slicing(edges: Edges, edge_rate: Fraction) -> Edges:
     if len(edges.classes) > MANY_CLASSES and Fraction(1_000_000, slide) <= GRANULES_A_SLICE * edge_rate:
         return Edges(((slide, shift),))
     return edges
+
+
+def union_edges(edges: Sequence[Edges]) -> Edges:
+    """All edges: the feeds' own, or a granule where they are many and lie dense."""
+    if all(e == edges[0] for e in edges):
+        return edges[0]
+    together = Edges.of_classes(c for e in edges for c in e.classes)
+    return feed_slicing(together, sum((Fraction(1_000_000, slide) for slide, _ in together.classes), Fraction(0)))
 
 
 def slice_of(edges: Edges, time: str = EVENT_TIME) -> str:

@@ -16,16 +16,16 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
-from weft.engine import FeedLayout, Layout, TreeLayout
+from weft.engine import TreeLayout
 from weft.model import ACQ, RunError, Workload
-from weft.spark.checkpoint.bucket_map import BucketMap, group_hash
+from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.checkpoint.files import CheckpointFiles
 from weft.spark.files import folder_name
 from weft.spark.partial.aggregate import sub_aggregate
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.backfilled import BackfilledPartials, backfill_column
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 from weft.spark.physical.rollup import Phantoms
 from weft.spark.session import batch_settings
@@ -45,38 +45,6 @@ class Held:
     """Rows before it are left out; None: none are."""
     folder: str = ""
     """Where its past is put together; earlier versions had one for each name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """Partials of the past that join a batch: where they lie, and what they are."""
-
-    folder: str
-    feed: FeedLayout
-
-    def read(self, spark: SparkSession, places: BucketMap, layout: Layout) -> DataFrame:
-        """(bucket, feed, slice, latest, and the other columns under names that no other feed has)
-
-        The job may have other buckets than when they were written.
-        """
-        home = self._home(layout)
-        partials = spark.read.parquet(self.folder)
-        own = {c: _named(self.feed.number, c) for c in partials.columns if c not in ("bucket", "slice", "latest")}
-        bucket = F.lit(home) if home is not None else F.expr(places.bucket(group_hash(self.feed.key_columns)))
-        named = partials.withColumnsRenamed(own).drop(own["feed"])
-        return named.withColumn("feed", F.lit(self.feed.number)).withColumn("bucket", bucket)
-
-    def into(self, layout: Layout) -> Layout:
-        """The layout of the batch that takes them in."""
-        numbers = {tree.number for tree in self.feed.trees}
-        older = tuple(tree for tree in layout.older if tree.number not in numbers)
-        trees = tuple(replace(tree, home=self._home(layout)) for tree in self.feed.trees)
-        return replace(layout, feeds=(*layout.feeds, replace(self.feed, trees=trees)), older=older)
-
-    def _home(self, layout: Layout) -> int | None:
-        """Where the query is that waits for them."""
-        (pool,) = self.feed.trees
-        return next((t.home for t in layout.current for query in t.queries if pool.number in query.older), None)
 
 
 class Replays:
@@ -120,18 +88,20 @@ class Replays:
         (tree,) = self._bound(acq, groupings).layout.current
         return replace(tree, number=number, queries=(), begins=None)
 
-    def replayed(self, name: str, acq: ACQ, held: Held, feed: int, groupings: Sequence[tuple[str, ...]]) -> Replayed:
+    def replayed(
+        self, name: str, acq: ACQ, held: Held, feed: int, groupings: Sequence[tuple[str, ...]]
+    ) -> BackfilledPartials:
         (layout,) = self._bound(acq, groupings).layout.feeds
         renamed = replace(
             layout,
             number=feed,
-            key_columns=tuple(_named(feed, c) for c in layout.key_columns),
-            words=tuple(_named(feed, c) for c in layout.words),
-            columns=tuple(tuple(_named(feed, c) for c in columns) for columns in layout.columns),
+            key_columns=tuple(backfill_column(feed, c) for c in layout.key_columns),
+            words=tuple(backfill_column(feed, c) for c in layout.words),
+            columns=tuple(tuple(backfill_column(feed, c) for c in columns) for columns in layout.columns),
             trees=(self.pool(acq, held.pool, groupings),),
             replayed=True,
         )
-        return Replayed(self._folder(name, held).path("partials"), renamed)
+        return BackfilledPartials(self._folder(name, held).path("partials"), renamed)
 
     def forget(self, name: str, held: Held) -> None:
         """Its past was taken in, or nobody waits for it any more."""
@@ -234,7 +204,3 @@ class Reading:
     def join(self) -> None:
         if self.thread is not None:
             self.thread.join()
-
-
-def _named(feed: int, column: str) -> str:
-    return f"r{feed}_{column}"

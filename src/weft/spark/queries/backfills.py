@@ -10,8 +10,9 @@ from weft.engine import TreeLayout
 from weft.engine.plan_transition import Reader
 from weft.model import ACQ
 from weft.spark.checkpoint.batch_log import BatchRecord
-from weft.spark.physical.binder import PhysicalPlan
-from weft.spark.queries.backfill import Held, Replayed, Replays
+from weft.spark.physical.backfilled import BackfilledPartials
+from weft.spark.physical.plan import PhysicalPlan
+from weft.spark.queries.backfill import Held, Replays
 from weft.spark.queries.pending import NextPlan
 
 
@@ -23,7 +24,7 @@ class Pasts:
     arrived: Mapping[str, Held] = field(default_factory=dict)
     pools: tuple[TreeLayout, ...] = ()
     """Of those who begin to wait."""
-    replayed: tuple[Replayed, ...] = ()
+    replayed: tuple[BackfilledPartials, ...] = ()
 
     def readers(self, joined: Iterable[str]) -> dict[str, Reader]:
         """What those who join and wait will see."""

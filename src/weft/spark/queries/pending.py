@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from weft.plan import Plan
 from weft.spark.checkpoint.plan_log import PlanChange
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.queries.change import Join
 
 

@@ -21,9 +21,9 @@ from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
 from weft.spark.checkpoint.plan_log import PlanRecord, newest_plan, plan_changes, write_plan
 from weft.spark.errors import failure, is_full
-from weft.spark.execution.statistics import Fed, StreamStatistics
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
+from weft.spark.physical.statistics import Fed, StreamStatistics
 from weft.spark.queries.backfill import Held, Replays
 from weft.spark.queries.backfills import Backfills
 from weft.spark.queries.change import QueryChange, forget_asked, read_asked, write_asked

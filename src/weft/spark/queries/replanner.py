@@ -15,10 +15,10 @@ from functools import partial
 from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve, deviates, excess
 from weft.plan import Plan
-from weft.spark.execution.statistics import StreamStatistics
-from weft.spark.physical.binder import PhysicalPlan
 from weft.spark.physical.filter_classes import FilterClasses, better_classes
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
+from weft.spark.physical.statistics import StreamStatistics
 
 
 @dataclass(frozen=True, slots=True)

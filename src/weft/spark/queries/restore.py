@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from weft.engine.plan_transition import take_up
 from weft.model import ACQ, Workload
 from weft.spark.checkpoint.plan_log import PlanRecord
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 from weft.spark.queries.backfill import Held
 from weft.spark.queries.change import Join, QueryChange

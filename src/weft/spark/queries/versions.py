@@ -14,7 +14,7 @@ from weft.engine.plan_transition import Reader, follow, reach_back
 from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.plan_log import PlanChange, PlanRecord, plan_record
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.queries.backfills import Pasts
 from weft.spark.queries.change import Join, Joining
 from weft.spark.queries.membership import Membership, lived

@@ -10,7 +10,7 @@ from weft.aggregates import EVENT_TIME
 from weft.engine import QueryLayout
 from weft.model import SinkError
 from weft.spark.options import Late
-from weft.spark.physical.binder import PhysicalPlan
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.sinks.side_output import SideOutput, make_aside_sink
 
 
