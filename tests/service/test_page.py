@@ -154,7 +154,7 @@ def test_hovering_a_box_says_why(opened: Opened) -> None:
             page.mouse.move(box["x"] + box["width"] * share, box["y"] + step)
             said.add(page.locator(".tip").inner_text())
     assert {"stream", "pass", "tree", "query"} <= {text.split()[0] for text in said}
-    assert any("a bit for each of 1 different filters" in text for text in said), "signatures are told"
+    assert any("one bit for each of 1 distinct filters" in text for text in said), "signatures are told"
     assert any(" by " in text and " ns, " in text for text in said), "and why a technique was chosen"
 
 
@@ -165,7 +165,7 @@ def test_the_plan_is_walked_by_keys_and_a_query_opens(opened: Opened) -> None:
     for head in ("pass", "tree", "query"):
         page.keyboard.press("ArrowRight")
         shows(page, lambda head=head: page.locator(".tip strong").text_content().split()[0] == head)
-    page.wait_for_selector("#said:has-text('operations a second')", state="attached")
+    page.wait_for_selector("#said:has-text('operations per second')", state="attached")
     page.keyboard.press("Enter")
     page.wait_for_selector("h1:has-text('each'), h1:has-text('all_of_them'), h1:has-text('high')")
     page.wait_for_selector("pre.sql .keyword:has-text('SELECT')")
@@ -193,12 +193,12 @@ def test_a_picture_that_is_held_stands_still_and_then_catches_up(opened: Opened,
     page = opened.go("query/each")
     note = page.locator("article p")
     page.wait_for_selector("article p:has-text('answers up to batch')")
-    page.get_by_label("Hold the picture of each").click()
+    page.get_by_label("Pause the chart of each").click()
     before, answered = note.text_content(), shown.answers("each")
     shown.write()
     page.wait_for_timeout(300)
     assert note.text_content() == before
-    page.get_by_label("Hold the picture of each").click()
+    page.get_by_label("Pause the chart of each").click()
     # The page has seen what the service still kept when it was opened, and all that came since.
     seen = int(before.split()[0].replace(",", "")) + shown.answers("each") - answered
     page.wait_for_selector(f"article p:has-text('{seen:,} answers')")
@@ -232,7 +232,7 @@ def test_a_query_is_priced_before_it_joins_and_can_be_dropped(opened: Opened, sh
     page.locator("#sql").fill(
         "CREATE VIEW `a/b` AS SELECT window, min(v) AS least FROM stream GROUP BY window(ts, '5 seconds', '1 second')"
     )
-    page.wait_for_selector("#preview:has-text('operations a second more')")
+    page.wait_for_selector("#preview:has-text('operations per second more')")
     assert "a/b shares tree" in page.locator("#preview").inner_text()
     assert page.locator(".editor .keyword").first.text_content() == "CREATE"
     assert "a/b" not in shown.run.queries()
@@ -288,7 +288,7 @@ def test_with_a_token_the_page_asks_for_it(shown: Shown, browser: Any) -> None:
         page.goto(server.url)
         page.locator("#token").fill("wrong")
         page.keyboard.press("Enter")
-        page.wait_for_selector("#token-why:has-text('not the token')")
+        page.wait_for_selector("#token-why:has-text('token is wrong')")
         page.locator("#token").fill(TOKEN)
         page.keyboard.press("Enter")
         page.wait_for_selector(".saved:has-text('sharing saves')")

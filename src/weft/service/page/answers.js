@@ -17,7 +17,7 @@ export function answersView(root, job) {
   const places = el("div", { class: "cards" });
   const rate = el("p", { class: "dim", id: "answers-seen" });
   root.append(el("h1", {}, "Live answers"), rate,
-    el("p", { class: "dim" }, `Up to ${MOST} queries that are marked as watched in the `, el("a", { href: "#/queries" }, "list"), "; the dearest unless some are."), places);
+    el("p", { class: "dim" }, `Shows up to ${MOST} queries that you mark as watched in the `, el("a", { href: "#/queries" }, "list"), "; the most expensive queries if you mark none."), places);
   const stop = new AbortController();
   let cards = [];
   start().catch(job.failed);
@@ -60,7 +60,7 @@ export class AnswerCard {
     const canvas = el("canvas", { role: "img", "aria-label": `Answers of ${name}; the table below has the newest.` });
     this.chart = new LineChart(canvas, { time: true });
     this.pick = el("select", { "aria-label": `Column of ${name} that is drawn`, onchange: () => { this.series.value = this.pick.value; this.soon(); } });
-    this.hold = el("button", { type: "button", "aria-pressed": "false", "aria-label": `Hold the picture of ${name}`, onclick: () => this.toggle() }, "Hold");
+    this.hold = el("button", { type: "button", "aria-pressed": "false", "aria-label": `Pause the chart of ${name}`, onclick: () => this.toggle() }, "Pause");
     this.keys = el("ul", { class: "keys" });
     this.note = el("p", { class: "dim" }, "waiting for answers");
     this.behind = el("div");
@@ -115,7 +115,7 @@ export class AnswerCard {
     }
     const more = series.groups.size - shown.length;
     this.note.textContent = `${count(series.seen)} answers up to batch ${series.batch}` +
-      (more > 0 ? `; the ${SHOWN} largest of ${count(series.groups.size)} groups` : "") + (series.left ? `; ${count(series.left)} rows of further groups are not kept here` : "");
+      (more > 0 ? `; the ${SHOWN} largest of ${count(series.groups.size)} groups` : "") + (series.left ? `; ${count(series.left)} rows of other groups are not kept here` : "");
     if (this.details.open) {
       const rows = [...series.rows].reverse().slice(0, 20).map((row) => series.names.map((name) => cell(row[name])));
       this.behind.replaceChildren(table(`Newest answers of ${this.name}`, series.names, rows));

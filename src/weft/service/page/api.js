@@ -45,7 +45,7 @@ export async function request(path, { method = "GET", body, headers = {}, signal
     if (response.ok) return response;
     const problem = await response.json().catch(() => ({ status: response.status, what: response.statusText, where: null, way_out: "" }));
     if (response.status !== 401) throw new Refusal({ ...problem, status: response.status });
-    if (sent === token) await askToken(sent ? "That was not the token." : "Ask whoever started it.");
+    if (sent === token) await askToken(sent ? "This token is wrong." : "Ask the person who started the service.");
   }
 }
 

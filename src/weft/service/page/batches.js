@@ -6,12 +6,12 @@ import { amount, clock, count, el, seconds, table } from "./dom.js";
 
 const KEPT = 500;
 const PANELS = [
-  ["Rows a batch", { bars: true, zero: true }, { rows: (b) => b.rows }],
-  ["Seconds a batch", { zero: true }, { "all of it": (b) => b.seconds, "rows to partials": (b) => b.phases.native, "partials to answers": (b) => b.phases.final }],
-  ["Answers a batch", { bars: true, zero: true }, { answers: (b) => b.answers }],
-  ["Late rows a batch", { bars: true, zero: true }, { late: (b) => b.late }],
+  ["Rows per batch", { bars: true, zero: true }, { rows: (b) => b.rows }],
+  ["Seconds per batch", { zero: true }, { "total": (b) => b.seconds, "rows to partials": (b) => b.phases.native, "partials to answers": (b) => b.phases.final }],
+  ["Answers per batch", { bars: true, zero: true }, { answers: (b) => b.answers }],
+  ["Late rows per batch", { bars: true, zero: true }, { late: (b) => b.late }],
   ["Lag of the watermark behind the latest row, in seconds", { zero: true }, { seconds: (b) => apart(b) }],
-  ["State written a batch, in bytes", { zero: true }, { state: (b) => b.state_bytes, record: (b) => b.record_bytes }],
+  ["State written per batch, in bytes", { zero: true }, { state: (b) => b.state_bytes, record: (b) => b.record_bytes }],
 ];
 
 const apart = (batch) => (batch.watermark && batch.latest ? (Date.parse(batch.latest) - Date.parse(batch.watermark)) / 1000 : null);
@@ -27,8 +27,8 @@ export function batchesView(root, job) {
   const numbers = el("div");
   const details = el("details", { ontoggle: () => fill() }, el("summary", {}, "Batches as a table"), numbers);
   const changes = el("div");
-  root.append(el("h1", {}, "Batches"), el("p", { class: "dim" }, "Dashed lines are where the plan changed."),
-    el("div", { class: "cards" }, ...panels.map((panel) => panel.root)), details, el("h2", {}, "Changes of the plan"), changes);
+  root.append(el("h1", {}, "Batches"), el("p", { class: "dim" }, "Dashed lines mark plan changes."),
+    el("div", { class: "cards" }, ...panels.map((panel) => panel.root)), details, el("h2", {}, "Plan changes"), changes);
 
   let batches = [];
   let marks = [];
@@ -61,7 +61,7 @@ export function batchesView(root, job) {
   async function lookAtChanges() {
     const found = (await get("/changes")).changes;
     marks = found.slice(1).map((change) => change.batch);
-    changes.replaceChildren(table("Changes of the plan, newest first",
+    changes.replaceChildren(table("Plan changes, newest first",
       [{ label: "from batch", number: true }, "why", { label: "cost before", number: true }, { label: "after", number: true }, { label: "queries", number: true }, { label: "trees", number: true }],
       [...found].reverse().slice(0, 100).map((c) => [c.batch, c.reason, c.cost_before === null ? "" : amount(c.cost_before), c.cost_after === null ? "" : amount(c.cost_after), c.queries, c.trees])));
     draw();

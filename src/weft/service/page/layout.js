@@ -11,7 +11,7 @@ export function nodes(picture, focus = null) {
   const wanted = focus && new Set(focus);
   const phantoms = picture.phantoms.map((phantom) => ({
     kind: "phantom", label: phantom.keys.join(", "), note: "phantom", children: [],
-    why: ["Nobody asked for this grouping: rows are gathered here once, and the passes to the right are rolled up from it.",
+    why: ["No query uses this grouping: rows are aggregated here once, and the passes to the right are rolled up from it.",
       ...probes(picture)],
   }));
   const raw = [];
@@ -20,7 +20,7 @@ export function nodes(picture, focus = null) {
     if (!trees.length) continue;
     const node = {
       kind: "pass", label: pass.keys.length ? `by ${pass.keys.join(", ")}` : "no keys", note: signature(pass), children: trees,
-      why: [`${amount(pass.edge_rate)} slices a second; the pass costs ${amount(pass.pass_cost)} operations a second` +
+      why: [`${amount(pass.edge_rate)} slices per second; the pass costs ${amount(pass.pass_cost)} operations per second` +
         (pass.fold_cost ? `, ${amount(pass.fold_cost)} of them to fold its slices into those of its trees.` : "."),
         signatures(pass), ...(picture.phantoms.length && pass.phantom === null ? ["Made from rows: no phantom would be cheaper."] : [])],
     };
@@ -30,7 +30,7 @@ export function nodes(picture, focus = null) {
   const children = [...phantoms.filter((phantom) => phantom.children.length), ...raw];
   const stream = {
     kind: "stream", label: picture.source, note: `${amount(picture.rate)} rows/s`, children,
-    why: [`All of it costs ${amount(picture.cost)} operations a second; a tree for each query would cost ` +
+    why: [`The plan costs ${amount(picture.cost)} operations per second; one tree per query would cost ` +
       `${amount(picture.unshared)}. Sharing saves ${percent(picture.saves)}.`, ...picture.said],
   };
   return total(stream);
@@ -40,11 +40,11 @@ function treeNode(tree, picture, wanted) {
   const queries = tree.queries.filter((query) => !wanted || wanted.has(query.name));
   return {
     kind: "tree", label: `tree ${tree.tree}`, note: `${tree.queries.length} ${tree.queries.length === 1 ? "query" : "queries"}`,
-    why: [`${amount(tree.edge_rate)} slices a second, ${amount(tree.omega)} final operations each: ` +
-      `${amount(tree.final_cost)} operations a second.`, ...(tree.why.length ? tree.why : [`Technique: ${tree.technique}.`])],
+    why: [`${amount(tree.edge_rate)} slices per second, ${amount(tree.omega)} final operations each: ` +
+      `${amount(tree.final_cost)} operations per second.`, ...(tree.why.length ? tree.why : [`Technique: ${tree.technique}.`])],
     children: queries.map((query) => ({
       kind: "query", label: query.name, note: query.about, cost: query.cost, names: [query.name], children: [],
-      why: [query.about, query.extras, `${percent(query.cost / (picture.cost || 1))} of what all queries cost.`].filter(Boolean),
+      why: [query.about, query.extras, `${percent(query.cost / (picture.cost || 1))} of the cost of all queries.`].filter(Boolean),
     })),
   };
 }
@@ -52,9 +52,9 @@ function treeNode(tree, picture, wanted) {
 const signature = (pass) => (pass.filters ? `${pass.filters} ${pass.filters === 1 ? "filter" : "filters"}` : "every row");
 
 function signatures(pass) {
-  if (!pass.filters) return "No query filters: every row counts for all.";
-  const split = pass.classes > 1 ? ` They are split into ${pass.classes} classes, each with a pass of its own.` : "";
-  return `A row's signature has a bit for each of ${pass.filters} different filters; queries read the signatures that they want.${split}`;
+  if (!pass.filters) return "No query has a filter: every row counts for all queries.";
+  const split = pass.classes > 1 ? ` They are split into ${pass.classes} classes, one pass per class.` : "";
+  return `A row's signature has one bit for each of ${pass.filters} distinct filters; each query reads the signatures that it needs.${split}`;
 }
 
 const probes = (picture) => (picture.phantom_cost === null ? [] :

@@ -60,7 +60,7 @@ function show(status) {
   }
   if (!status.running) health(`stopped: ${status.failure}`, "wrong");
   else if (Object.keys(status.failed).length) health(`running; ${Object.entries(status.failed).map(([name, why]) => `${name} left: ${why}`).join("; ")}`, "wrong");
-  else if (status.waiting.length) health(`running; ${status.waiting.join(", ")} reads its past`, "good");
+  else if (status.waiting.length) health(`running; ${status.waiting.join(", ")} backfill in progress`, "good");
   else health("running", "good");
 }
 
@@ -105,7 +105,7 @@ document.getElementById("figures").append(...Object.entries(places).map(([name, 
 document.getElementById("pause").addEventListener("click", ({ currentTarget: button }) => {
   job.paused = !job.paused;
   button.setAttribute("aria-pressed", String(job.paused));
-  say(job.paused ? "pictures stand still; the job goes on" : "pictures go on");
+  say(job.paused ? "charts are paused; the job goes on" : "charts are updated again");
   if (!job.paused) tell("resume");
 });
 startTheme();

@@ -11,7 +11,7 @@ export function planView(root, job) {
   const title = el("h1", {}, "The plan");
   const saved = el("p", { class: "saved" });
   const back = el("button", { type: "button", hidden: true, onclick: () => focusOn(null) }, "Whole plan");
-  const canvas = el("canvas", { tabIndex: 0, role: "application", "aria-label": "The plan. Arrow keys walk from stream to queries, Enter looks closer or opens a query, Escape goes back." });
+  const canvas = el("canvas", { tabIndex: 0, role: "application", "aria-label": "The plan. Arrow keys move from stream to queries, Enter zooms in or opens a query, Escape goes back." });
   const tip = el("div", { class: "tip" });
   const behind = el("div");
   const details = el("details", { ontoggle: () => fillTable() }, el("summary", {}, "The plan as a table"), behind);
@@ -28,7 +28,7 @@ export function planView(root, job) {
     const count = picture.passes.flatMap((pass) => pass.trees).length;
     saved.textContent = `${job.count(picture.passes.flatMap((p) => p.trees.flatMap((t) => t.queries)).length, "query", "queries")}, ` +
       `${job.count(count, "tree", "trees")}, ${job.count(picture.passes.length, "pass", "passes")} over ${picture.source}. ` +
-      `Right now sharing saves ${percent(picture.saves)}: ${amount(picture.cost)} operations a second instead of ${amount(picture.unshared)} (${picture.strategy}).`;
+      `Right now sharing saves ${percent(picture.saves)}: ${amount(picture.cost)} operations per second instead of ${amount(picture.unshared)} (${picture.strategy}).`;
     arrange();
     fillTable();
   }
@@ -75,7 +75,7 @@ export function planView(root, job) {
     const box = chosen ?? placed.boxes[0];
     if (!box) return;
     const heading = `${box.kind === "query" && box.group ? "queries" : box.kind} ${box.label}`;
-    tip.replaceChildren(el("strong", {}, heading), `${amount(box.cost)} operations a second, ${percent(box.cost / (picture.cost || 1))} of the plan`,
+    tip.replaceChildren(el("strong", {}, heading), `${amount(box.cost)} operations per second, ${percent(box.cost / (picture.cost || 1))} of the plan`,
       ...box.why.map((line) => el("div", { class: "dim" }, line)));
   }
 
@@ -83,7 +83,7 @@ export function planView(root, job) {
     if (chosen === box) return;
     chosen = box;
     explain();
-    if (aloud && box) say(`${box.kind} ${box.label}, ${amount(box.cost)} operations a second. ${box.why.join(" ")}`);
+    if (aloud && box) say(`${box.kind} ${box.label}, ${amount(box.cost)} operations per second. ${box.why.join(" ")}`);
     redraw();
   }
 

@@ -20,7 +20,7 @@ export function queryView(root, job, name) {
     if (!sql.childNodes.length) sql.replaceChildren(...highlight(query.sql));
     const rows = {
       "window": `${query.range} every ${query.slide}`,
-      "share of the cost": `${percent(query.cost_share)}, ${amount(Number(query.cost.toPrecision(3)))} operations a second`,
+      "share of the cost": `${percent(query.cost_share)}, ${amount(Number(query.cost.toPrecision(3)))} operations per second`,
       "tree": query.tree,
       "keys": query.keys.join(", ") || "none",
       "filter": query.where ?? "none",

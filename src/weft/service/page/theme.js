@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it; canvases ask here for colours and are told when they change.
+// Light, dark, or the system's setting; canvases ask here for colours and are told when they change.
 
 const ORDER = ["system", "light", "dark"];
 const watchers = new Set();
