@@ -1,6 +1,6 @@
-"""The reference pages, written from the code: cards of techniques and optimizers, the SQL that is served, the API.
+"""Pages and diagrams that are written from the code: techniques and optimizers, SQL, the API, the import layers.
 
-`make docs` writes them anew, and a test says whether they are as the code is.
+`make docs` writes them, and a test compares them with the code.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import diagrams
 
 import weft
 from weft.aggregates import AGGREGATES, HOLISTIC, Algebra
@@ -44,7 +46,13 @@ def main() -> None:
 
 def pages() -> dict[str, str]:
     """Each page by its file."""
-    return {"cards.md": _page(_cards()), "sql.md": _filled((DOCS / "sql.md").read_text()), "api.md": _page(_api())}
+    return {
+        "cards.md": _page(_cards()),
+        "sql.md": _filled((DOCS / "sql.md").read_text()),
+        "api.md": _page(_api()),
+        "pictures/row-to-answer.svg": diagrams.row_to_answer(),
+        "pictures/layers.svg": diagrams.layers(),
+    }
 
 
 def _page(parts: Iterable[str]) -> str:
