@@ -61,12 +61,12 @@ class Commands(TyperGroup):
         module, name = COMMANDS[cmd_name].split(":")
         if module.startswith("weft_bench") and find_spec("weft_bench") is None:
             raise NotInstalled(NO_BENCH)
-        found = getattr(import_module(module), name)
-        if not isinstance(found, typer.Typer):
+        command_or_app = getattr(import_module(module), name)
+        if not isinstance(command_or_app, typer.Typer):
             alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-            alone.command(cmd_name)(found)
-            found = alone
-        command = get_command(found)
+            alone.command(cmd_name)(command_or_app)
+            command_or_app = alone
+        command = get_command(command_or_app)
         command.name = cmd_name
         return command
 

@@ -63,7 +63,7 @@ def calibrate(
     save_prices(prices, prices_file(path))
     if as_json:
         techniques = {o: {name: asdict(speed) for name, speed in of.items()} for o, of in speeds.items()}
-        found = {
+        report = {
             "weights": asdict(weights),
             "mean_error": dict(fitted.off),
             "taken_over_estimated": dict(fitted.by_probe),
@@ -71,7 +71,7 @@ def calibrate(
             "nanoseconds": techniques,
             "tables": asdict(prices),
         }
-        print(json.dumps({**found, "load": busy, "file": str(path)}, indent=2))
+        print(json.dumps({**report, "load": busy, "file": str(path)}, indent=2))
         return
     console = Console()
     console.print(_terms(weights))

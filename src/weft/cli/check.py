@@ -23,32 +23,32 @@ def check(
 
     if "://" not in checkpoint and not Path(checkpoint).is_dir():
         raise NoCheckpoint(f"{checkpoint} is not a folder; give the folder that a run was started with as checkpoint")
-    found = to_json(check_checkpoint(checkpoint, CHECKPOINT_VERSION))
-    typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(explained(found)))
-    if not found["sound"]:
+    report = to_json(check_checkpoint(checkpoint, CHECKPOINT_VERSION))
+    typer.echo(json.dumps(report, indent=2) if as_json else "\n".join(explained(report)))
+    if not report["sound"]:
         raise typer.Exit(UNSOUND)
 
 
-def explained(found: dict[str, Any]) -> list[str]:
+def explained(report: dict[str, Any]) -> list[str]:
     """A line for each thing that is there, then what is wrong and the way out."""
-    lines = [f"Checkpoint  {found['checkpoint']}  format {found['format']}  {found['buckets']} buckets"]
-    if found["batch"] is None:
-        lines.append("  no batch is recorded yet" if found["sound"] else "  the last batch is not known")
+    lines = [f"Checkpoint  {report['checkpoint']}  format {report['format']}  {report['buckets']} buckets"]
+    if report["batch"] is None:
+        lines.append("  no batch is recorded yet" if report["sound"] else "  the last batch is not known")
     else:
-        how = "drained: every window is answered" if found["drained"] else f"watermark {_time(found['watermark'])}"
-        lines.append(f"  batch {found['batch']}  {how}  latest row {_time(found['latest'])}")
-        lines.append(f"  {found['rows']} rows  {found['answers']} answers  {found['late']} late")
-    lines.append(f"  state  {found['state_bytes']} bytes in {found['segments']} segments")
-    lines += [f"    tree {tree}  {size} bytes" for tree, size in found["state_bytes_by_tree"].items()]
-    lines.append(f"  queries  {len(found['queries'])}  {', '.join(found['queries'][:10])}".rstrip())
-    lines += [f"  plan from batch {p['batch']}  {'; '.join(p['reasons'])}" for p in found["plans"]]
-    lines.append(f"  Spark  begun {_batch(found['spark'].get('begun'))}  done {_batch(found['spark'].get('done'))}")
-    lines += [f"  note  {note}" for note in found["notes"]]
-    for problem in found["problems"]:
+        how = "drained: every window is answered" if report["drained"] else f"watermark {_time(report['watermark'])}"
+        lines.append(f"  batch {report['batch']}  {how}  latest row {_time(report['latest'])}")
+        lines.append(f"  {report['rows']} rows  {report['answers']} answers  {report['late']} late")
+    lines.append(f"  state  {report['state_bytes']} bytes in {report['segments']} segments")
+    lines += [f"    tree {tree}  {size} bytes" for tree, size in report["state_bytes_by_tree"].items()]
+    lines.append(f"  queries  {len(report['queries'])}  {', '.join(report['queries'][:10])}".rstrip())
+    lines += [f"  plan from batch {p['batch']}  {'; '.join(p['reasons'])}" for p in report["plans"]]
+    lines.append(f"  Spark  begun {_batch(report['spark'].get('begun'))}  done {_batch(report['spark'].get('done'))}")
+    lines += [f"  note  {note}" for note in report["notes"]]
+    for problem in report["problems"]:
         lines += [f"  WRONG  {problem['file']} {problem['what']}", f"         {problem['way_out']}"]
-    if not found["sound"]:
+    if not report["sound"]:
         lines.append("A job cannot go on from here as it is.")
-    elif found["drained"]:
+    elif report["drained"]:
         lines.append("The job has ended: every window is answered. To read on, start with an empty checkpoint folder.")
     else:
         lines.append("A job can go on from here.")

@@ -95,10 +95,10 @@ def examine() -> Iterator[Finding]:
 
 
 def _python() -> Finding:
-    found = f"{platform.python_version()}  {sys.executable}"
+    running = f"{platform.python_version()}  {sys.executable}"
     if (3, 11) <= sys.version_info[:2] <= (3, 13):
-        return Finding("Python", "ok", found)
-    return Finding("Python", "missing", found, "run weft with Python 3.11, 3.12 or 3.13")
+        return Finding("Python", "ok", running)
+    return Finding("Python", "missing", running, "run weft with Python 3.11, 3.12 or 3.13")
 
 
 def _packages() -> Iterator[Finding]:
@@ -113,12 +113,12 @@ def _package(wanted: str, verdict: Verdict = "missing", fix: str = "") -> Findin
     name, bounds = re.match(r"([\w.-]+)(?:\[[^\]]*\])?\s*([^;]*)", wanted).groups()  # type: ignore[union-attr]
     fix = fix or f"pip install '{name}{bounds.strip()}'"
     try:
-        found = version(name)
+        installed = version(name)
     except PackageNotFoundError:
         return Finding(name, verdict, "not installed", fix)
-    if within(found, bounds):
-        return Finding(name, "ok", found)
-    return Finding(name, verdict, f"{found}, where weft asks for {bounds.strip()}", fix)
+    if within(installed, bounds):
+        return Finding(name, "ok", installed)
+    return Finding(name, verdict, f"{installed}, where weft asks for {bounds.strip()}", fix)
 
 
 COMPARE: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
@@ -130,7 +130,7 @@ COMPARE: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
 }
 
 
-def within(found: str, bounds: str) -> bool:
+def within(release: str, bounds: str) -> bool:
     """
     >>> within("4.3.1", "<4.4,>=4.3"), within("3.0.0", "<3,>=2.2"), within("2.2", ">=2.2.0")
     (True, False, True)
@@ -140,7 +140,7 @@ def within(found: str, bounds: str) -> bool:
         return tuple([*map(int, re.findall(r"\d+", text)), 0, 0, 0][:3])
 
     parts = re.findall(r"(>=|<=|==|<|>)\s*([\d.]+)", bounds)
-    return all(COMPARE[sign](numbers(found), numbers(bound)) for sign, bound in parts)
+    return all(COMPARE[sign](numbers(release), numbers(bound)) for sign, bound in parts)
 
 
 def _java() -> Finding:
@@ -151,14 +151,14 @@ def _java() -> Finding:
         where = f"JAVA_HOME is {home}, and there is no bin/java in it" if home else "no java on PATH, no JAVA_HOME"
         return Finding("Java", "missing", where, NEEDS_JDK)
     try:
-        said = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+        output = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding("Java", "missing", f"{path} does not answer: {error}", NEEDS_JDK)
-    release = re.search(r'version "(\d+)([^"]*)"', said)
+    release = re.search(r'version "(\d+)([^"]*)"', output)
     if release is None:
         return Finding("Java", "missing", f"{path} does not say its version", NEEDS_JDK)
-    found = f"{release[1]}{release[2]}  {path}"
-    return Finding("Java", "ok", found) if int(release[1]) in JDKS else Finding("Java", "missing", found, NEEDS_JDK)
+    java = f"{release[1]}{release[2]}  {path}"
+    return Finding("Java", "ok", java) if int(release[1]) in JDKS else Finding("Java", "missing", java, NEEDS_JDK)
 
 
 def _spark_home() -> Finding:
@@ -178,15 +178,15 @@ def _spark_home() -> Finding:
 
 
 def _memory() -> Finding:
-    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
     except OSError:  # no control groups here
         limit = "max"
     if limit.isdigit():
-        found = min(found, int(limit))
-    shown = f"{found / (1 << 30):.1f} GiB"
-    if found >= LEAST_MEMORY:
+        available = min(available, int(limit))
+    shown = f"{available / (1 << 30):.1f} GiB"
+    if available >= LEAST_MEMORY:
         return Finding("memory", "ok", shown)
     return Finding("memory", "optional", shown, "Spark's driver takes up to 4 GiB: give it 6 GiB in all, or run little")
 
@@ -247,9 +247,9 @@ def _kafka() -> Finding:
     own = [Path(folder) / "jars" for folder in (spark.submodule_search_locations or ())] if spark else []
     homes = [Path.home() / ".ivy2" / "jars", Path.home() / ".ivy2.5.2" / "jars", Path.home() / ".m2" / "repository"]
     named = f"**/*spark-sql-kafka-0-10_*-{ours}.jar"
-    found = next((jar for place in [*own, *homes] for jar in place.glob(named)), None)
-    if found is not None:
-        return Finding(what, "ok", str(found))
+    connector = next((jar for place in [*own, *homes] for jar in place.glob(named)), None)
+    if connector is not None:
+        return Finding(what, "ok", str(connector))
     fix = (
         f"Spark fetches org.apache.spark:spark-sql-kafka-0-10_2.13:{ours} from Maven Central when a job names a topic, "
         f"if it is there; if not, or without a network, point {CONNECTOR_JARS} at a folder of jars, such as "

@@ -41,8 +41,8 @@ def import_queries(
     if not imported.found:
         raise NothingFound("no window query was found; weft reads groupBy(window(...)).agg(...) and its SQL form")
     if output is not None:
-        for file, found in _by_stream(imported, output).items():
-            _write(file, found)
+        for file, queries in _by_stream(imported, output).items():
+            _write(file, queries)
     elif not as_json:
         typer.echo(to_sql(imported.found))
     typer.echo(_summary(imported), err=True)
@@ -56,15 +56,15 @@ def _by_stream(imported: Imported, output: Path) -> dict[Path, list[Found]]:
     if len(streams) == 1:
         return {output: list(imported.found)}
     files: dict[Path, list[Found]] = {}
-    for (source, event_time), found in streams.items():
+    for (source, event_time), queries in streams.items():
         name = f"{output.stem}.{source}{output.suffix or '.sql'}".replace("`", "")
         file = output.with_name(name)
-        files[file if file not in files else output.with_name(f"{output.stem}.{source}.{event_time}.sql")] = found
+        files[file if file not in files else output.with_name(f"{output.stem}.{source}.{event_time}.sql")] = queries
     return files
 
 
-def _write(file: Path, found: Iterable[Found]) -> None:
-    listed = list(found)
+def _write(file: Path, queries: Iterable[Found]) -> None:
+    listed = list(queries)
     try:
         file.write_text(to_sql(listed), encoding="utf-8")
     except OSError as error:
@@ -74,5 +74,5 @@ def _write(file: Path, found: Iterable[Found]) -> None:
 
 
 def _summary(imported: Imported) -> str:
-    found, skipped = len(imported.found), len(imported.skipped)
-    return f"{found} {'query' if found == 1 else 'queries'} found, {skipped} left out"
+    queries, skipped = len(imported.found), len(imported.skipped)
+    return f"{queries} {'query' if queries == 1 else 'queries'} found, {skipped} left out"

@@ -90,13 +90,13 @@ def plan(
             html.write_text(to_html(woven), encoding="utf-8")
         except OSError as error:
             raise UnwritablePage(f"{html}: {error.strerror}; name a file that can be written") from error
-    said, told = to_json(woven) if as_json else {}, [] if as_json else [explain(woven)]
+    as_object, lines = to_json(woven) if as_json else {}, [] if as_json else [explain(woven)]
     if nodes is not None:
         from weft.optimizer.placement import Node, place_groupings
         from weft.optimizer.placement.explain import explain_placement, placement_json
 
         priced = Cost(TECHNIQUES[woven.technique])
         placed = place_groupings(woven.workload, [Node()] * nodes, woven.rate, cost=priced)
-        said["placement"] = placement_json(placed)
-        told.append(explain_placement(placed))
-    typer.echo(json.dumps(said, indent=2) if as_json else "\n".join(told))
+        as_object["placement"] = placement_json(placed)
+        lines.append(explain_placement(placed))
+    typer.echo(json.dumps(as_object, indent=2) if as_json else "\n".join(lines))

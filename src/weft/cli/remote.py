@@ -44,8 +44,8 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add queries to a running service; they join with the next batch."""
-    found = call(url, "POST", "/queries", {"sql": given(sql), "since": since, "begin": begin, "for": for_})
-    typer.echo(json.dumps(found) if as_json else f"added {', '.join(found['added'])}")
+    response = call(url, "POST", "/queries", {"sql": given(sql), "since": since, "begin": begin, "for": for_})
+    typer.echo(json.dumps(response) if as_json else f"added {', '.join(response['added'])}")
 
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Queries, by name.")]
@@ -77,8 +77,8 @@ def _each(names: list[str], done: str, change: Callable[[str], object], as_json:
 
 def list_queries(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List the queries of a running service."""
-    found = call(url, "GET", "/queries")
-    queries = found["queries"]
+    response = call(url, "GET", "/queries")
+    queries = response["queries"]
     if as_json:
         typer.echo(json.dumps(queries))
         return
@@ -88,19 +88,19 @@ def list_queries(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         lag = "-" if q["lag_seconds"] is None else f"{q['lag_seconds']:,.1f} s"
         table.add_row(q["name"], q["range"], q["slide"], *numbers, lag)
     console().print(table)
-    if found["paused"]:
-        typer.echo(f"paused: {', '.join(q['name'] for q in found['paused'])}")
+    if response["paused"]:
+        typer.echo(f"paused: {', '.join(q['name'] for q in response['paused'])}")
 
 
 def ask(sql: SqlText, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Answer a query once, from the state of a running service."""
-    found = call(url, "POST", "/ask", {"sql": given(sql)})
+    response = call(url, "POST", "/ask", {"sql": given(sql)})
     if as_json:
-        typer.echo(json.dumps(found))
+        typer.echo(json.dumps(response))
         return
-    table = Table(*(c["name"] for c in found["columns"]), box=None, pad_edge=False)
-    for row in found["rows"]:
-        table.add_row(*(_cell(row[c["name"]]) for c in found["columns"]))
+    table = Table(*(c["name"] for c in response["columns"]), box=None, pad_edge=False)
+    for row in response["rows"]:
+        table.add_row(*(_cell(row[c["name"]]) for c in response["columns"]))
     console().print(table)
 
 

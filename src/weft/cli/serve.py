@@ -87,20 +87,20 @@ def require_service(command: str) -> None:
 def read_token(file: Path | None) -> str | None:
     """From the file, else from the environment: on the command line everybody on the machine could read it."""
     if file is None:
-        found = os.environ.get("WEFT_TOKEN")
+        token = os.environ.get("WEFT_TOKEN")
         where = "WEFT_TOKEN"
     else:
         where = str(file)
         try:
-            found = file.read_text(encoding="utf-8")
+            token = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8"
             raise BadToken(f"{file}: {reason}; name a file with the token in it") from None
-    if found is None:
+    if token is None:
         return None
-    if not re.fullmatch(r"[!-~]+", found.strip()):
+    if not re.fullmatch(r"[!-~]+", token.strip()):
         raise BadToken(f"{where} holds no token; a token is one word of letters, digits and signs, without spaces")
-    return found.strip()
+    return token.strip()
 
 
 def watch(
@@ -108,11 +108,11 @@ def watch(
 ) -> None:
     """Until it is stopped. A failed stream is still served, so that users can see the reason."""
     end = None if seconds is None else time.monotonic() + seconds
-    said, run = False, service.run
+    reported, run = False, service.run
     while not stopped.wait(LOOK_SECONDS) and (end is None or time.monotonic() < end) and server.running:
         show(run, progress)
-        if not said and not run.active:
-            said = True
+        if not reported and not run.active:
+            reported = True
             typer.echo(f"The stream has stopped, see {server.url}/health/ready", err=True)
     try:
         if run.active:

@@ -63,11 +63,11 @@ def simulate(
         plan = optimize(workload, rate=rate, strategy=strategy)
     load = simulate_load(plan, measured, cluster, groups, stream, seed=seed)
     needed = least_nodes(plan, measured, cluster, groups, stream, busy)
-    found = _told(load, nodes, needed, busy)
+    report = _told(load, nodes, needed, busy)
     if as_json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(report, indent=2))
         return
-    _show(found, load)
+    _show(report, load)
 
 
 def _workload(file: Path | None, queries: int, maximum_slide: int, rate: Fraction, seed: int) -> Workload:
@@ -98,27 +98,27 @@ def _told(load: Load, nodes: int, needed: int | None, busy: float) -> dict[str, 
     }
 
 
-def _show(found: dict[str, Any], load: Load) -> None:
+def _show(report: dict[str, Any], load: Load) -> None:
     table = Table("", "", show_header=False)
     rows = {
-        "queries in trees": f"{found['queries']:,} in {found['trees']:,}",
-        "groups with rows in a slice": f"{found['groups_in_a_slice']:,.0f}",
+        "queries in trees": f"{report['queries']:,} in {report['trees']:,}",
+        "groups with rows in a slice": f"{report['groups_in_a_slice']:,.0f}",
         "work": f"{load.estimate.seconds:,.2f} seconds of a node for each second of stream",
-        "busiest node": f"{found['node_busy_most']:.1%}, {found['imbalance_hashed']:.2f} times the mean; "
-        f"{found['imbalance_placed']:.2f} were buckets placed by what they cost",
-        "a batch takes": f"{found['batch_median']:.1%} of its time, {found['batch_99th']:.1%} in one of a hundred",
-        "a node lost": f"its state is read again in {found['recovery_seconds']:,.1f} s; {_caught_up(found)}",
-        f"nodes, {found['busy_allowed']:.0%} busy at most": "no number is enough: one group or the driver has too much"
-        if found["nodes_needed"] is None
-        else f"{found['nodes_needed']:,}",
+        "busiest node": f"{report['node_busy_most']:.1%}, {report['imbalance_hashed']:.2f} times the mean; "
+        f"{report['imbalance_placed']:.2f} were buckets placed by what they cost",
+        "a batch takes": f"{report['batch_median']:.1%} of its time, {report['batch_99th']:.1%} in one of a hundred",
+        "a node lost": f"its state is read again in {report['recovery_seconds']:,.1f} s; {_caught_up(report)}",
+        f"nodes, {report['busy_allowed']:.0%} busy at most": "no number is enough: one group or the driver has too much"
+        if report["nodes_needed"] is None
+        else f"{report['nodes_needed']:,}",
     }
     for name, value in rows.items():
         table.add_row(name, value)
     Console().print(table)
-    if found["falls_behind"]:
-        Console().print(f"[bold]{found['nodes']:,} nodes fall behind the stream.[/bold]")
+    if report["falls_behind"]:
+        Console().print(f"[bold]{report['nodes']:,} nodes fall behind the stream.[/bold]")
 
 
-def _caught_up(found: dict[str, Any]) -> str:
-    seconds = found["catch_up_seconds"]
+def _caught_up(report: dict[str, Any]) -> str:
+    seconds = report["catch_up_seconds"]
     return "the others never catch up" if seconds is None else f"the others catch up in {seconds:,.1f} s"

@@ -99,10 +99,10 @@ class AnswerBuffer:
     def after(self, place: Place, queries: Iterable[str] | None = None) -> list[Portion]:
         """What is kept after a place, in order; of some queries or of all."""
         with self._lock:
-            found: list[Portion] = []
+            portions: list[Portion] = []
             for kept in self._of(self._kept, queries):
-                found.extend(takewhile(lambda p: p.place > place, reversed(kept)))
-        return sorted(found, key=lambda p: p.place)
+                portions.extend(takewhile(lambda p: p.place > place, reversed(kept)))
+        return sorted(portions, key=lambda p: p.place)
 
     def gone(self, queries: Iterable[str] | None = None) -> Place:
         """The newest answers that are kept no longer."""

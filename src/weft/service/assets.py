@@ -49,13 +49,13 @@ def is_page(path: str) -> bool:
 
 
 def read_assets() -> Mapping[str, Asset]:
-    found: dict[str, Asset] = {}
+    assets: dict[str, Asset] = {}
     for file in (files("weft.service") / "page").iterdir():
         media_type = TYPES.get(file.name.rpartition(".")[2])
         if media_type is not None:
             content = file.read_bytes()
-            found[file.name] = Asset(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:16]}"')
-    return found
+            assets[file.name] = Asset(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:16]}"')
+    return assets
 
 
 def serve_page(app: FastAPI) -> None:

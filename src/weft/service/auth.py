@@ -78,11 +78,11 @@ class Guard:
         if self._token is not None:
             if is_page(scope["path"]) and scope["method"] in ("GET", "HEAD"):
                 return None
-            given = _header(scope["headers"], b"authorization")
-            scheme, _, said = given.partition(b" ")
-            if scheme.lower() == b"bearer" and hmac.compare_digest(said.strip(), self._token):
+            header = _header(scope["headers"], b"authorization")
+            scheme, _, token = header.partition(b" ")
+            if scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token):
                 return None
-            what = "this needs a token" if not given else "this is not the token"
+            what = "this needs a token" if not header else "this is not the token"
             return Problem(status=401, what=what, way_out="Send the header Authorization: Bearer TOKEN.")
         host = _host(_header(scope["headers"], b"host").decode("latin-1"))
         if is_loopback(host):
@@ -113,13 +113,13 @@ class Guard:
             return Problem(status=408, what="the request did not arrive in time", way_out="Send it at once.")
 
 
-def _host(given: str) -> str:
+def _host(header: str) -> str:
     """
     >>> _host("[::1]:80"), _host("Example.org"), _host("[")
     ('::1', 'example.org', '')
     """
     try:
-        return urlsplit(f"//{given}").hostname or ""
+        return urlsplit(f"//{header}").hostname or ""
     except ValueError:
         return ""
 

@@ -87,9 +87,9 @@ def handle_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        found = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
         way_out = "Look at /openapi.json for what this route takes."
-        return respond(Problem(status=422, what="; ".join(found), way_out=way_out))
+        return respond(Problem(status=422, what="; ".join(problems), way_out=way_out))
 
     @app.exception_handler(HTTPException)
     def other(_: Request, error: HTTPException) -> JSONResponse:

@@ -26,18 +26,18 @@ def distinct(names: Sequence[str]) -> list[str]:
     >>> distinct(["n", "k", "n"])
     ['n', 'k', 'n_2']
     """
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
         tried = (name if i == 1 else f"{name}_{i}" for i in count(1))
-        found.append(next(t for t in tried if t not in found))
-    return found
+        unique.append(next(t for t in tried if t not in unique))
+    return unique
 
 
 def columns_of(schema: pa.Schema) -> list[dict[str, str]]:
     return [{"name": name, "type": str(field.type)} for name, field in zip(distinct(schema.names), schema)]
 
 
-def value(found: Any) -> Any:
+def value(item: Any) -> Any:
     """Times in ISO 8601, decimals as text so that no digit is lost, what JSON has no number for as Spark writes it.
 
     >>> value(float("nan")), value(Decimal("1.10")), value({"n": [1, None]}), value(b"ab")
@@ -45,31 +45,31 @@ def value(found: Any) -> Any:
     >>> value(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
     '2026-01-02T03:04:05Z'
     """
-    match found:
-        case float() if not math.isfinite(found):
-            return "NaN" if math.isnan(found) else "Infinity" if found > 0 else "-Infinity"
+    match item:
+        case float() if not math.isfinite(item):
+            return "NaN" if math.isnan(item) else "Infinity" if item > 0 else "-Infinity"
         case datetime():
-            return _instant(found)
+            return _instant(item)
         case date():
-            return found.isoformat()
+            return item.isoformat()
         case timedelta():
-            return found.total_seconds()
+            return item.total_seconds()
         case Decimal():
-            return str(found)
+            return str(item)
         case bytes():
-            return base64.b64encode(found).decode()
+            return base64.b64encode(item).decode()
         case dict():
-            return {str(k): value(v) for k, v in found.items()}
+            return {str(k): value(v) for k, v in item.items()}
         case list() | tuple():
-            return [value(v) for v in found]
-    return found
+            return [value(v) for v in item]
+    return item
 
 
-def _instant(found: datetime) -> str:
-    if found.tzinfo is None:
-        return found.isoformat()
-    return found.astimezone(UTC).isoformat().replace("+00:00", "Z")
+def _instant(moment: datetime) -> str:
+    if moment.tzinfo is None:
+        return moment.isoformat()
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def to_bytes(found: Any) -> bytes:
-    return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+def to_bytes(item: Any) -> bytes:
+    return json.dumps(item, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")

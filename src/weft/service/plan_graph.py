@@ -132,10 +132,10 @@ def _query(query: ACQ, cost: Fraction) -> PlannedQuery:
 
 def _why(tree: Tree) -> Iterator[str]:
     for served in tree.serving:
-        said = f"{format.operator(served.operator)} by {served.technique}"
+        reason = f"{format.operator(served.operator)} by {served.technique}"
         if served.nanoseconds is not None and served.next_nanoseconds is not None:
-            said += f": {served.nanoseconds:,.3g} ns, {served.next_best} {served.next_nanoseconds:,.3g}"
-        yield said
+            reason += f": {served.nanoseconds:,.3g} ns, {served.next_best} {served.next_nanoseconds:,.3g}"
+        yield reason
 
 
 def _said(plan: Plan) -> Iterator[str]:

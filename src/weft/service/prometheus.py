@@ -49,7 +49,7 @@ def exposition(service: Service) -> str:
 def families(service: Service) -> list[Family]:
     run = service.run
     metrics, plan, trees, mark = run.metrics(), run.plan(), run.trees(), run.watermark
-    costs, whole = query_costs(plan), float(plan.cost) or 1.0
+    costs, total = query_costs(plan), float(plan.cost) or 1.0
     last = run.batches()[-1:]
     latest = last[0].latest if last else None
     refreshed = metrics["refreshes_by_query"]
@@ -61,7 +61,7 @@ def families(service: Service) -> list[Family]:
         return [({"query": q.name}, values.get(q.name, 0)) for q in plan.workload]
 
     def by_refreshed(what: str) -> Samples:
-        return [({"query": name}, found[what]) for name, found in refreshed.items()]
+        return [({"query": name}, refresh[what]) for name, refresh in refreshed.items()]
 
     def by_tree(what: str) -> Samples:
         return [({"tree": str(tree["tree"])}, tree[what]) for tree in trees]
@@ -173,7 +173,7 @@ def families(service: Service) -> list[Family]:
             "weft_query_cost_ratio",
             "gauge",
             "The query's share of the plan's cost.",
-            by_query({name: float(cost) / whole for name, cost in costs.items()}),
+            by_query({name: float(cost) / total for name, cost in costs.items()}),
         ),
         Family("weft_tree_slices", "gauge", "Slices kept, in the bucket that has the most.", by_tree("slices")),
         Family("weft_tree_partials", "gauge", "Partials kept.", by_tree("partials")),

@@ -213,13 +213,13 @@ def _job(app: FastAPI, service: Service) -> None:
     def status(brief: Brief = False) -> schemas.Status:
         """Where the job stands."""
         failed, trees = service.failure(), [schemas.TreeState(**tree) for tree in run.trees()]
-        found = {name: value for name, value in run.metrics().items() if name in schemas.Status.model_fields}
+        known = {name: value for name, value in run.metrics().items() if name in schemas.Status.model_fields}
         kept = sum(tree.state_bytes for tree in trees)
         if brief:
-            found |= {name: {} for name in found if name.endswith("_by_query")}
+            known |= {name: {} for name in known if name.endswith("_by_query")}
             trees = []
         return schemas.Status(
-            **{**found, "running": failed is None, "failure": failed, "state_bytes": kept, "tree_states": trees}
+            **{**known, "running": failed is None, "failure": failed, "state_bytes": kept, "tree_states": trees}
         )
 
     @app.get("/changes", tags=["job"])
@@ -244,6 +244,6 @@ def _job(app: FastAPI, service: Service) -> None:
 
 
 def _batch(metrics: BatchMetrics) -> schemas.Batch:
-    found = asdict(metrics)
-    del found["trees"]
-    return schemas.Batch(**{**found, "watermark": iso(metrics.watermark), "latest": iso(metrics.latest)})
+    values = asdict(metrics)
+    del values["trees"]
+    return schemas.Batch(**{**values, "watermark": iso(metrics.watermark), "latest": iso(metrics.latest)})

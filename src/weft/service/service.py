@@ -59,14 +59,14 @@ class Service:
         return self._described(plan, [plan.workload.by_name[name]])[0]
 
     def _described(self, plan: Plan, queries: Iterable[ACQ]) -> list[dict[str, Any]]:
-        metrics, costs, whole = self.run.metrics(), query_costs(plan), float(plan.cost) or 1.0
+        metrics, costs, total = self.run.metrics(), query_costs(plan), float(plan.cost) or 1.0
         trees = {name: number for number, tree in enumerate(plan.trees, 1) for name in tree.queries}
         return [
             {
                 **self._standing(acq, metrics),
                 "tree": trees[acq.name],
                 "cost": float(costs[acq.name]),
-                "cost_share": float(costs[acq.name]) / whole,
+                "cost_share": float(costs[acq.name]) / total,
             }
             for acq in queries
         ]
@@ -151,10 +151,10 @@ class Service:
 
     def resume(self, name: str) -> None:
         """It comes back, and answers from the first window that is kept whole."""
-        found = self.paused()
-        if name not in found:
+        paused = self.paused()
+        if name not in paused:
             raise Unserved(HTTPStatus.NOT_FOUND, f"no query {name} is paused", "GET /queries lists those that are.")
-        self.add(found[name], since="state")
+        self.add(paused[name], since="state")
         self._paused.forget(name)
 
     def ask(self, sql: str) -> pa.Table:
@@ -182,11 +182,11 @@ class Service:
             raise Unserved(HTTPStatus.SERVICE_UNAVAILABLE, failed, way_out)
 
     def _parsed(self, sql: str) -> list[ACQ]:
-        found = list(parse(sql, event_time=self.run.job.planner.event_time))
-        for query in found:
+        queries = list(parse(sql, event_time=self.run.job.planner.event_time))
+        for query in queries:
             self.limits.check_name(query)
             self.limits.check_overlap(query)
-        return found
+        return queries
 
 
 @contextmanager
@@ -197,8 +197,8 @@ def refusing_as_spark() -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith("pyspark."):
             raise
-        said = str(error).strip().splitlines()[0]
-        raise Unserved(HTTPStatus.UNPROCESSABLE_ENTITY, said, "Write the query without it.") from error
+        reason = str(error).strip().splitlines()[0]
+        raise Unserved(HTTPStatus.UNPROCESSABLE_ENTITY, reason, "Write the query without it.") from error
 
 
 def lag(acq: ACQ, watermark: int | None, refreshed: Mapping[str, Mapping[str, Any]]) -> float | None:

@@ -31,14 +31,14 @@ def place_of(event: str) -> Place:
     >>> place_of("17-3")
     (17, 3)
     """
-    found = re.fullmatch(r"([0-9]{1,18})-([0-9]{1,9})", event)
-    if found is None:
+    match = re.fullmatch(r"([0-9]{1,18})-([0-9]{1,9})", event)
+    if match is None:
         raise Unserved(
             HTTPStatus.UNPROCESSABLE_ENTITY,
             f"{event[:50]!r} is not the id of an event",
             "Send the id of the last event that arrived, such as 17-3, or none.",
         )
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 class LiveAnswers(Response):
@@ -96,21 +96,21 @@ class LiveAnswers(Response):
         until = None if self._seconds is None else asyncio.get_running_loop().time() + self._seconds
         while not self._left:
             self._wake.clear()
-            found = self._answers.after(place, self._queries)
+            portions = self._answers.after(place, self._queries)
             if self._answers.gone(self._queries) > place:
                 yield _event("cut", "you read too slowly, and answers are lost to you", "Read where the sink writes.")
                 return
-            for portion in found:
+            for portion in portions:
                 yield _answers(portion.place, portion.encoded)
                 place = portion.place
-            ended = None if found else self._end()
+            ended = None if portions else self._end()
             if ended is not None:
                 yield ended
                 return
             left = None if until is None else until - asyncio.get_running_loop().time()
             if left is not None and left <= 0:
                 return
-            if not found:
+            if not portions:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(BEAT_SECONDS if left is None else min(BEAT_SECONDS, left)):
                         await self._wake.wait()

@@ -70,30 +70,30 @@ def _reads(text: str) -> bool:
     return True
 
 
-def _is_about_arguments(said: str) -> bool:
+def _is_about_arguments(message: str) -> bool:
     """Whether sqlglot complains about the number of arguments, which Spark checks itself."""
     from sqlglot import exp
 
-    found = re.search(r"missing for <class '.*\.(\w+)'>", said)
-    node = getattr(exp, found.group(1), None) if found else None
-    return said.startswith("The number of provided arguments") or (node is not None and issubclass(node, exp.Func))
+    missing = re.search(r"missing for <class '.*\.(\w+)'>", message)
+    node = getattr(exp, missing.group(1), None) if missing else None
+    return message.startswith("The number of provided arguments") or (node is not None and issubclass(node, exp.Func))
 
 
 def _refusal(source: Source, begin: int, text: str, error: ParseError) -> Exception:
-    found = error.errors[0]
+    first_error = error.errors[0]
     # sqlglot gives the line, and the column of the last character of the token that it stopped at.
     lines = text.split("\n")
-    line = found["line"] or 1
-    end = begin + sum(len(t) + 1 for t in lines[: line - 1]) + (found["col"] or 1)
-    start = max(begin, end - len(found["highlight"] or ""))
-    mark, said = source.text[start:end], str(found["description"])
-    if said.startswith("Required keyword"):
+    line = first_error["line"] or 1
+    end = begin + sum(len(t) + 1 for t in lines[: line - 1]) + (first_error["col"] or 1)
+    start = max(begin, end - len(first_error["highlight"] or ""))
+    mark, description = source.text[start:end], str(first_error["description"])
+    if description.startswith("Required keyword"):
         reason = f"an expression is missing at {mark}."
-    elif said.startswith("Expected table name"):
+    elif description.startswith("Expected table name"):
         reason = "a table's name is missing here."
-    elif said.startswith("Invalid expression"):
+    elif description.startswith("Invalid expression"):
         reason = f"{mark} is not expected here."
     else:
-        reason = f"{re.sub(r'<[^>]*>', '', said).strip().rstrip('.')}."
+        reason = f"{re.sub(r'<[^>]*>', '', description).strip().rstrip('.')}."
         reason = reason[0].lower() + reason[1:]
     return source.refuse(start, end, reason, "Write it as Spark SQL.")

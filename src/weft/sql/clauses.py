@@ -219,12 +219,12 @@ def _by_commas(source: Source, tokens: Tokens, keyword: Token) -> tuple[Tokens, 
 def _refuse_grouping_sets(source: Source, key: Tokens) -> None:
     for i, token in enumerate(key):
         follower = key[i + 1].upper if i + 1 < len(key) else ""
-        found = (
+        grouping_sets = (
             (token.upper == "WITH" and follower in ("CUBE", "ROLLUP"))
             or (token.upper == "GROUPING" and follower == "SETS")
             or (i == 0 and token.upper in ("CUBE", "ROLLUP") and follower == "(")
         )
-        if found:
+        if grouping_sets:
             reason = "CUBE, ROLLUP and GROUPING SETS are several groupings in one query."
             raise source.refuse(token.start, key[-1].end, reason, "Write one query for each grouping.")
     if len(key) == 1 and key[0].upper == "ALL":

@@ -64,9 +64,9 @@ class Lowering:
                 args = tuple(self.lower(a) for a in node.args)
                 return Expression(op, f"{node.name}({', '.join(a.sql for a in args)})", args)
         if node.kind == "op":
-            found = self.operation(node)
-            if found:
-                return found
+            operation = self.operation(node)
+            if operation:
+                return operation
         return self.constant_or_refuse(node)
 
     def key(self, node: Node) -> int | None:
@@ -108,8 +108,8 @@ class Lowering:
         return self.constant_or_refuse(node)
 
     def window_call(self, node: Node) -> Expression:
-        found = read_window(self.source, node)
-        if (found.window, found.event_time) != (self.windowing.window, self.windowing.event_time):
+        window = read_window(self.source, node)
+        if (window.window, window.event_time) != (self.windowing.window, self.windowing.event_time):
             reason = "a query has one window, and this is not the one that it groups by."
             raise self.source.refuse(node.start, node.end, reason, "Write window, or a query for each window.")
         return Expression("window", "window")
@@ -166,10 +166,10 @@ class Lowering:
             return Expression("and", f"{subject.sql} BETWEEN {low.sql} AND {high.sql}", parts)
         if node.name == "in":
             subject, *values = (self.lower(a) for a in node.args)
-            found = _infix("eq", subject, values[0])
+            matches = _infix("eq", subject, values[0])
             for value in values[1:]:
-                found = _infix("or", found, _infix("eq", subject, value))
-            return replace(found, sql=f"{subject.sql} IN ({', '.join(v.sql for v in values)})")
+                matches = _infix("or", matches, _infix("eq", subject, value))
+            return replace(matches, sql=f"{subject.sql} IN ({', '.join(v.sql for v in values)})")
         return None
 
     def constant_or_refuse(self, node: Node) -> Expression:

@@ -44,11 +44,11 @@ def _text(node: Node) -> str:
 
 def _flat(node: Node) -> list[Node]:
     """The operands of nested ANDs, or of nested ORs."""
-    found = []
+    operands = []
     for arg in node.args:
         inner = _inside(arg)
-        found += _flat(inner) if inner.kind == "op" and inner.name == node.name else [inner]
-    return found
+        operands += _flat(inner) if inner.kind == "op" and inner.name == node.name else [inner]
+    return operands
 
 
 def _inside(node: Node) -> Node:

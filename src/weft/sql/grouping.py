@@ -23,13 +23,13 @@ class Item:
 
 
 def read_items(source: Source, clauses: Clauses) -> list[Item]:
-    found = []
+    items = []
     for tokens in clauses.items:
         try:
-            found.append(Item(*read_item(tokens)))
+            items.append(Item(*read_item(tokens)))
         except Unreadable as stop:
             raise unreadable(source, tokens, stop) from None
-    return found
+    return items
 
 
 def unreadable(source: Source, tokens: Tokens, stop: Unreadable) -> Exception:
@@ -54,13 +54,13 @@ def read_grouping(source: Source, clauses: Clauses, items: list[Item], event_tim
         tokens = _resolve(source, clauses, written, items, columns)
         node = _read(tokens)
         if node is not None and node.kind == "call" and node.name == "window":
-            found = read_window(source, node)
+            window = read_window(source, node)
             if windowing is not None:
                 raise source.refuse(
                     written[0].start, written[-1].end, "a query has one window, and this is another one.",
                     "Write a query for each window.",
                 )  # fmt: skip
-            windowing = found
+            windowing = window
             continue
         _refuse_window_inside(source, written, tokens)
         if tokens[0].name == "window":
@@ -118,14 +118,14 @@ def _moved(node: Node, written: Tokens) -> Tokens:
 
 def _columns_for_sure(clauses: Clauses, items: list[Item]) -> set[str]:
     """Names that can only be columns of the stream: aliases do not reach into WHERE or arguments of aggregates."""
-    found = _heads(clauses.where)
+    columns = _heads(clauses.where)
     for item in items:
         for node in item.node.walk():
             if is_aggregate(node):
-                found |= _heads(node.tokens)
+                columns |= _heads(node.tokens)
         if item.alias and item.alias.name in _heads(item.node.tokens):
-            found.add(item.alias.name)
-    return found
+            columns.add(item.alias.name)
+    return columns
 
 
 def _heads(tokens: Tokens) -> set[str]:

@@ -24,7 +24,7 @@ def read_queries(queries: Queries, event_time: str = "ts") -> Workload:
         return Workload(parse(path.read_text(), event_time=event_time))
     if isinstance(queries, str):
         return Workload(parse(queries, event_time=event_time))
-    found: list[ACQ] = []
+    parsed: list[ACQ] = []
     for i, query in enumerate(queries, 1):
-        found.extend([query] if isinstance(query, ACQ) else parse(query, event_time=event_time, name=f"q{i}"))
-    return Workload(found)
+        parsed.extend([query] if isinstance(query, ACQ) else parse(query, event_time=event_time, name=f"q{i}"))
+    return Workload(parsed)

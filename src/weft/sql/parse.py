@@ -34,15 +34,15 @@ def parse(text: str, *, name: str | None = None, event_time: str = "ts") -> tupl
     ('q1', ('sym',), 600000000, "SELECT sym, max(price) FROM trades GROUP BY sym, window(ts, '1 hour', '10 minutes')")
     """
     source = Source(text)
-    found = statements(source)
-    unnamed = [s.tokens[0] for s in found if not s.named]
+    all_statements = statements(source)
+    unnamed = [s.tokens[0] for s in all_statements if not s.named]
     if name is not None and len(unnamed) > 1:
         reason = f"the name {name} is for one query, and this is another query without a name."
         raise source.refuse(unnamed[1].start, unnamed[1].end, reason, "Name it with CREATE VIEW name AS SELECT ....")
     clock = canonical(tokenize(Source(event_time)))
     queries: dict[str, ACQ] = {}
     shapes = Shapes()
-    for statement, begins in zip(found, source.places(s.tokens[0].start for s in found), strict=True):
+    for statement, begins in zip(all_statements, source.places(s.tokens[0].start for s in all_statements), strict=True):
         called = name if name and not statement.named else statement.name
         acq = shapes.find(statement, called)
         if acq is None:

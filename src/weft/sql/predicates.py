@@ -31,11 +31,11 @@ def cuts(where: str) -> Cuts:
         parts = conjuncts(read(tokenize(Source(where))))
     except Unreadable:
         return {where: frozenset({""})}
-    found: dict[str, frozenset[str]] = {}
+    by_column: dict[str, frozenset[str]] = {}
     for part in parts:
         column, values = _of(part)
-        found[column] = found.get(column, frozenset()) | values
-    return found
+        by_column[column] = by_column.get(column, frozenset()) | values
+    return by_column
 
 
 def _of(node: Node) -> tuple[str, frozenset[str]]:

@@ -68,11 +68,11 @@ class Range:
     def numbers_of(self, finer: Range) -> list[int]:
         """The number of a row here, by its number in a range that has these filters and more."""
         places = [finer.tests.index(test) for test in self.tests]
-        found = [0] * (1 + max(finer.numbers))
+        coarser = [0] * (1 + max(finer.numbers))
         for passed, number in enumerate(finer.numbers):
             if number:
-                found[number] = self.numbers[bisect_left(places, passed)]
-        return found
+                coarser[number] = self.numbers[bisect_left(places, passed)]
+        return coarser
 
 
 def ranges(filters: Sequence[str]) -> list[Range]:
@@ -81,11 +81,11 @@ def ranges(filters: Sequence[str]) -> list[Range]:
     >>> [(r.tests, r.numbers) for r in ranges(["a > 5", "kind = 'a'", "a > 1", "a BETWEEN 2 AND 3"])]
     [(('a > 1', 'a >= 2', 'a > 3', 'a > 5'), (0, 1, 2, 3, 4)), (("kind = 'a'",), (0, 1))]
     """
-    found: dict[tuple[str, ...], list[tuple[str, _Asked]]] = {}
+    by_range: dict[tuple[str, ...], list[tuple[str, _Asked]]] = {}
     for text in filters:
         key, asked = _asked(text)
-        found.setdefault(key, []).append((text, asked))
-    return [_range(key, members) for key, members in found.items()]
+        by_range.setdefault(key, []).append((text, asked))
+    return [_range(key, members) for key, members in by_range.items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,9 +69,9 @@ def refuse(acq: ACQ, reason: str, way_out: str, fragment: str | None = None) -> 
     if fragment and fragment.strip():
         # The fragment may come from canonical SQL, so neither its case nor its spaces need be the user's.
         pieces = re.findall(r"\w+|[^\w\s]", fragment)
-        found = re.search(r"\s*".join(map(re.escape, pieces)), acq.text, re.IGNORECASE)
-        if found:
-            start, end = found.span()
+        match = re.search(r"\s*".join(map(re.escape, pieces)), acq.text, re.IGNORECASE)
+        if match:
+            start, end = match.span()
     refused = source.refuse(start, end, reason, way_out)
     line, column = acq.begins
     above = column - 1 if refused.line == 1 else 0

@@ -39,10 +39,10 @@ def _filter(text: str, tokens: Tokens, end: int) -> str:
 
 def _arguments(tokens: Tokens) -> list[Tokens]:
     """What stands between the commas that no bracket holds."""
-    found, begin, depth = [], 0, 0
+    arguments, begin, depth = [], 0, 0
     for i, token in enumerate(tokens):
         depth += (token.text in "([" and token.kind == "op") - (token.text in ")]" and token.kind == "op")
         if token.text == "," and depth == 0:
-            found.append(tokens[begin:i])
+            arguments.append(tokens[begin:i])
             begin = i + 1
-    return [*found, tokens[begin:]]
+    return [*arguments, tokens[begin:]]

@@ -37,12 +37,12 @@ def statements(source: Source) -> list[Statement]:
             groups.append([])
         else:
             groups[-1].append(token)
-    found = [_statement(source, i, tokens) for i, tokens in enumerate((g for g in groups if g), start=1)]
-    if not found:
+    read = [_statement(source, i, tokens) for i, tokens in enumerate((g for g in groups if g), start=1)]
+    if not read:
         raise source.refuse(
             0, 1, "there is no query here.", "Write a query, such as SELECT count(*) FROM trades [RANGE 1 HOUR]."
         )
-    return found
+    return read
 
 
 def _statement(source: Source, position: int, tokens: Tokens) -> Statement:

@@ -255,9 +255,9 @@ class _Reader:
             if token.upper == "CASE":
                 return self.case(begin)
             if token.upper == "INTERVAL" and follower and follower.kind in ("number", "string", "op"):
-                found = self.interval(begin)
-                if found:
-                    return found
+                interval = self.interval(begin)
+                if interval:
+                    return interval
             elif follower and follower.kind == "string":
                 self.at += 1
                 return self.strings(begin, typed=True)

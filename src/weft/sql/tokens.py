@@ -64,14 +64,14 @@ def tokenize(source: Source) -> list[Token]:
     """The tokens of a text, without comments."""
     text, at, tokens = source.text, 0, []
     while at < len(text):
-        found = _PATTERN.match(text, at)
-        if found is None:
+        match = _PATTERN.match(text, at)
+        if match is None:
             raise _unreadable(source, at)
-        kind, end = found.lastgroup, found.end()
+        kind, end = match.lastgroup, match.end()
         if kind == "comment":
             end = _comment_end(source, at)
         elif kind != "space":
-            tokens.append(Token(kind, found.group(), at, end))  # type: ignore[arg-type]
+            tokens.append(Token(kind, match.group(), at, end))  # type: ignore[arg-type]
         at = end
     return tokens
 

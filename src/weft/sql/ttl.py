@@ -17,13 +17,13 @@ def split_life(source: Source, tokens: Tokens) -> tuple[Tokens, Life | None]:
     at = _where(tokens)
     if at is None:
         return tokens, None
-    keyword, said = tokens[at], tokens[at + 1 :]
-    text = source.text[said[0].start : said[-1].end]
+    keyword, limit = tokens[at], tokens[at + 1 :]
+    text = source.text[limit[0].start : limit[-1].end]
     try:
-        life = Life(length=lifetime(text)) if keyword.upper == "FOR" else Life(until=instant(said[-1].text[1:-1]))
+        life = Life(length=lifetime(text)) if keyword.upper == "FOR" else Life(until=instant(limit[-1].text[1:-1]))
     except ValueError as error:
         way_out = "Write FOR 8 HOURS, or UNTIL '2026-01-01 00:00:00'."
-        raise source.refuse(keyword.start, said[-1].end, f"{error}.", way_out) from None
+        raise source.refuse(keyword.start, limit[-1].end, f"{error}.", way_out) from None
     return tokens[:at], life
 
 
@@ -51,10 +51,10 @@ def lifetime(text: str) -> int:
     >>> lifetime("8 hours"), lifetime("'90' minutes")
     (28800000000, 5400000000)
     """
-    found = duration(text if text.upper().startswith("INTERVAL") or "'" not in text else f"INTERVAL {text}")
-    if found <= 0:
+    micros = duration(text if text.upper().startswith("INTERVAL") or "'" not in text else f"INTERVAL {text}")
+    if micros <= 0:
         raise ValueError(f"a life of {text} is none")
-    return found
+    return micros
 
 
 def instant(text: str) -> int:
@@ -64,7 +64,7 @@ def instant(text: str) -> int:
     (1000000, 3600000000)
     """
     try:
-        found = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(f"{text!r} is not an instant") from None
-    return (found.replace(tzinfo=found.tzinfo or UTC) - EPOCH) // timedelta(microseconds=1)
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - EPOCH) // timedelta(microseconds=1)

@@ -23,7 +23,7 @@ class NothingToImport(SqlError):
 
 
 def collect(paths: Iterable[Path]) -> Imported:
-    found: list[Found] = []
+    queries: list[Found] = []
     skipped: list[Skipped] = []
     for file in _files(paths):
         try:
@@ -33,10 +33,10 @@ def collect(paths: Iterable[Path]) -> Imported:
             continue
         for one in _sql(text, str(file), 1, None) if file.suffix == ".sql" else _python(text, str(file)):
             if isinstance(one, Found):
-                found.append(one)
+                queries.append(one)
             else:
                 skipped.append(one)
-    return Imported(tuple(_named(found)), tuple(skipped))
+    return Imported(tuple(_named(queries)), tuple(skipped))
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -94,20 +94,20 @@ def _python(text: str, file: str) -> Iterator[Found | Skipped]:
     yield from (Skipped(file, stop.line, stop.reason) for stop in script.broken)
 
 
-def _checked(found: Found) -> Found | Skipped:
+def _checked(query: Found) -> Found | Skipped:
     try:
-        (acq,) = parse(found.sql, name=found.name or "q")
+        (acq,) = parse(query.sql, name=query.name or "q")
     except Refused as error:
-        within = error.line - 1 if found.file.endswith(".sql") else 0
-        return Skipped(found.file, found.line + within, f"{error.reason} {error.way_out}")
+        within = error.line - 1 if query.file.endswith(".sql") else 0
+        return Skipped(query.file, query.line + within, f"{error.reason} {error.way_out}")
     named = "" if acq.name == "q" else acq.name
-    return replace(found, name=named, sql=acq.spark_sql, event_time=acq.event_time, source=acq.source)
+    return replace(query, name=named, sql=acq.spark_sql, event_time=acq.event_time, source=acq.source)
 
 
-def _named(found: Iterable[Found]) -> Iterator[Found]:
+def _named(queries: Iterable[Found]) -> Iterator[Found]:
     """Each with a name of its own."""
     taken: set[str] = set()
-    for one in found:
+    for one in queries:
         wanted = one.name or f"{_word(Path(one.file).stem)}_{one.line}"
         tried = (wanted if i == 1 else f"{wanted}_{i}" for i in count(1))
         name = next(t for t in tried if t.lower() not in taken)

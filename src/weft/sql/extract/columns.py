@@ -75,10 +75,10 @@ class Columns:
 
     def column(self, path: str) -> str:
         first, dot, rest = path.partition(".")
-        found = self.derived.get(first)
-        if found is None:
+        derived = self.derived.get(first)
+        if derived is None:
             return ".".join(map(quoted, path.split(".")))
-        return f"{found}{dot}{rest}"
+        return f"{derived}{dot}{rest}"
 
     def of_text(self, node: ast.expr, text: str) -> str:
         """SQL in a text of the script, with what it made before in the place of the columns' names."""
@@ -131,8 +131,8 @@ class Columns:
             ignore, arguments = [ast.keyword("ignorenulls", node.args[1])], arguments[:1]
         wanted = bool(ignore) and bool(self.names.constant(ignore[0].value))
         distinct = name in ("count_distinct", "sum_distinct")
-        said = f"{'DISTINCT ' if distinct else ''}{', '.join(arguments)}"
-        return f"{name.removesuffix('_distinct') if distinct else name}({said}){' IGNORE NULLS' if wanted else ''}"
+        listed = f"{'DISTINCT ' if distinct else ''}{', '.join(arguments)}"
+        return f"{name.removesuffix('_distinct') if distinct else name}({listed}){' IGNORE NULLS' if wanted else ''}"
 
     def _argument(self, function: str, place: int, node: ast.expr) -> str:
         value = node.value if isinstance(node, ast.Constant) else None

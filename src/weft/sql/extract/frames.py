@@ -154,15 +154,17 @@ def _group(names: Names, frame: Frame, args: list[ast.expr], line: int) -> Group
 
 
 def _window(names: Names, columns: Columns, node: ast.Call) -> tuple[str, str]:
-    given: dict[str, ast.expr] = dict(zip(("timeColumn", "windowDuration", "slideDuration", "startTime"), node.args))
-    given |= {k.arg: k.value for k in node.keywords if k.arg}
-    time = columns.named(given["timeColumn"])[0]
+    arguments: dict[str, ast.expr] = dict(
+        zip(("timeColumn", "windowDuration", "slideDuration", "startTime"), node.args)
+    )
+    arguments |= {k.arg: k.value for k in node.keywords if k.arg}
+    time = columns.named(arguments["timeColumn"])[0]
     parts = []
     for name in ("windowDuration", "slideDuration", "startTime"):
-        value = names.constant(given[name]) if name in given else None
-        if name in given and value is None and not isinstance(given[name], ast.Constant):
-            said = ast.unparse(given[name])
-            raise CannotImport(node.lineno, f"the {name} of this window is {said}, which is no constant")
+        value = names.constant(arguments[name]) if name in arguments else None
+        if name in arguments and value is None and not isinstance(arguments[name], ast.Constant):
+            written = ast.unparse(arguments[name])
+            raise CannotImport(node.lineno, f"the {name} of this window is {written}, which is no constant")
         parts.append(value)
     if parts[1] is None and parts[2] is not None:
         parts[1] = parts[0]
@@ -248,7 +250,7 @@ def _name(node: ast.expr) -> str | None:
 
 def _flat(args: list[ast.expr]) -> list[ast.expr]:
     """Lists of columns are as good as columns."""
-    found: list[ast.expr] = []
+    columns: list[ast.expr] = []
     for arg in args:
-        found.extend(arg.elts if isinstance(arg, ast.List | ast.Tuple) else [arg])
-    return found
+        columns.extend(arg.elts if isinstance(arg, ast.List | ast.Tuple) else [arg])
+    return columns

@@ -8,7 +8,7 @@ from weft.sql.extract.columns import quoted
 from weft.sql.extract.found import Found
 
 
-def to_sql(found: Iterable[Found]) -> str:
+def to_sql(queries: Iterable[Found]) -> str:
     """Each under its name, with the place that it came from.
 
     >>> counted = Found("n", "SELECT count(*) FROM t GROUP BY window(ts, '1 s')", "a.py", 3, notes=("as it was",))
@@ -19,7 +19,7 @@ def to_sql(found: Iterable[Found]) -> str:
     SELECT count(*) FROM t GROUP BY window(ts, '1 s');
     <BLANKLINE>
     """
-    return "\n".join(_statement(one) for one in found)
+    return "\n".join(_statement(one) for one in queries)
 
 
 def _statement(one: Found) -> str:
