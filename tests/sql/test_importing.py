@@ -9,21 +9,21 @@ from typer.testing import CliRunner
 
 from weft.cli.app import app
 from weft.sql import parse
-from weft.sql.extract import Found, collect, to_sql
+from weft.sql.extract import ExtractedQuery, collect, to_sql
 
 SCRIPTS = Path(__file__).parent / "scripts"
 HEAD = "from pyspark.sql import functions as F\nfrom pyspark.sql.functions import col, window\n"
 runner = CliRunner()
 
 
-def found_in(folder: Path, text: str) -> list[Found]:
+def found_in(folder: Path, text: str) -> list[ExtractedQuery]:
     (folder / "script.py").write_text(HEAD + text)
     imported = collect([folder])
     assert imported.skipped == ()
     return list(imported.found)
 
 
-def one_line(found: Found) -> str:
+def one_line(found: ExtractedQuery) -> str:
     return " ".join(found.sql.split())
 
 

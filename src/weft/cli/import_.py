@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from weft.model import WeftError
-from weft.sql.extract import Found, Imported, collect, to_sql
+from weft.sql.extract import ExtractedQuery, Imported, collect, to_sql
 
 
 class NothingFound(WeftError):
@@ -48,14 +48,14 @@ def import_queries(
     typer.echo(_summary(imported), err=True)
 
 
-def _by_stream(imported: Imported, output: Path) -> dict[Path, list[Found]]:
+def _by_stream(imported: Imported, output: Path) -> dict[Path, list[ExtractedQuery]]:
     """A job runs the queries of one stream: several streams give several files."""
-    streams: dict[tuple[str, str], list[Found]] = {}
+    streams: dict[tuple[str, str], list[ExtractedQuery]] = {}
     for one in imported.found:
         streams.setdefault((one.source, one.event_time), []).append(one)
     if len(streams) == 1:
         return {output: list(imported.found)}
-    files: dict[Path, list[Found]] = {}
+    files: dict[Path, list[ExtractedQuery]] = {}
     for (source, event_time), queries in streams.items():
         name = f"{output.stem}.{source}{output.suffix or '.sql'}".replace("`", "")
         file = output.with_name(name)
@@ -63,7 +63,7 @@ def _by_stream(imported: Imported, output: Path) -> dict[Path, list[Found]]:
     return files
 
 
-def _write(file: Path, queries: Iterable[Found]) -> None:
+def _write(file: Path, queries: Iterable[ExtractedQuery]) -> None:
     listed = list(queries)
     try:
         file.write_text(to_sql(listed), encoding="utf-8")

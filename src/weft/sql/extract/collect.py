@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from weft.model import SqlError
-from weft.sql.extract.found import Found, Imported, Skipped
+from weft.sql.extract.extracted import ExtractedQuery, Imported, Skipped
 from weft.sql.extract.script import Script
 from weft.sql.parse import parse
 from weft.sql.refuse import Refused, Source
@@ -23,7 +23,7 @@ class NothingToImport(SqlError):
 
 
 def collect(paths: Iterable[Path]) -> Imported:
-    queries: list[Found] = []
+    queries: list[ExtractedQuery] = []
     skipped: list[Skipped] = []
     for file in _files(paths):
         try:
@@ -32,7 +32,7 @@ def collect(paths: Iterable[Path]) -> Imported:
             skipped.append(Skipped(str(file), 1, f"cannot be read: {error}"))
             continue
         for one in _sql(text, str(file), 1, None) if file.suffix == ".sql" else _python(text, str(file)):
-            if isinstance(one, Found):
+            if isinstance(one, ExtractedQuery):
                 queries.append(one)
             else:
                 skipped.append(one)
@@ -50,7 +50,7 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             raise NothingToImport(f"{path} is not a folder, a .sql file or a .py file; name one of these")
 
 
-def _sql(text: str, file: str, line: int, name: str | None) -> Iterator[Found | Skipped]:
+def _sql(text: str, file: str, line: int, name: str | None) -> Iterator[ExtractedQuery | Skipped]:
     """Statement by statement: an error in one does not keep the others out."""
     source = Source(text)
     try:
@@ -60,7 +60,7 @@ def _sql(text: str, file: str, line: int, name: str | None) -> Iterator[Found | 
         return
     for group in _statements(tokens):
         at = line + source.place(group[0].start)[0] - 1
-        yield _checked(Found(name or "", text[group[0].start : group[-1].end], file, at))
+        yield _checked(ExtractedQuery(name or "", text[group[0].start : group[-1].end], file, at))
 
 
 def _statements(tokens: Iterable[Token]) -> Iterator[list[Token]]:
@@ -75,7 +75,7 @@ def _statements(tokens: Iterable[Token]) -> Iterator[list[Token]]:
         yield group
 
 
-def _python(text: str, file: str) -> Iterator[Found | Skipped]:
+def _python(text: str, file: str) -> Iterator[ExtractedQuery | Skipped]:
     script = Script()
     try:
         script.read(text)
@@ -90,11 +90,11 @@ def _python(text: str, file: str) -> Iterator[Found | Skipped]:
             yield from _sql(sql, file, line, name)
     for made in script.aggregations:
         if made.stands:
-            yield _checked(Found(made.name or "", made.frame.sql(), file, made.line, notes=made.frame.notes))
+            yield _checked(ExtractedQuery(made.name or "", made.frame.sql(), file, made.line, notes=made.frame.notes))
     yield from (Skipped(file, stop.line, stop.reason) for stop in script.broken)
 
 
-def _checked(query: Found) -> Found | Skipped:
+def _checked(query: ExtractedQuery) -> ExtractedQuery | Skipped:
     try:
         (acq,) = parse(query.sql, name=query.name or "q")
     except Refused as error:
@@ -104,7 +104,7 @@ def _checked(query: Found) -> Found | Skipped:
     return replace(query, name=named, sql=acq.spark_sql, event_time=acq.event_time, source=acq.source)
 
 
-def _named(queries: Iterable[Found]) -> Iterator[Found]:
+def _named(queries: Iterable[ExtractedQuery]) -> Iterator[ExtractedQuery]:
     """Each with a name of its own."""
     taken: set[str] = set()
     for one in queries:

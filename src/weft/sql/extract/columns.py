@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from weft.sql.extract.found import CannotImport
+from weft.sql.extract.extracted import CannotImport
 from weft.sql.extract.names import Names
 from weft.sql.refuse import Refused, Source
 from weft.sql.tokens import is_call, tokenize

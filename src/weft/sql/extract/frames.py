@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field, replace
 
 from weft.sql.extract.columns import Columns, quoted
-from weft.sql.extract.found import CannotImport
+from weft.sql.extract.extracted import CannotImport
 from weft.sql.extract.names import Names
 
 SAME_ROWS = {"cache", "persist", "unpersist", "repartition", "coalesce", "hint", "checkpoint", "alias"}

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from weft.sql.extract.found import CannotImport
+from weft.sql.extract.extracted import CannotImport
 from weft.sql.extract.frames import Frame, Grouped, step
 from weft.sql.extract.names import Names
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft.sql.extract.columns import quoted
-from weft.sql.extract.found import Found
+from weft.sql.extract.extracted import ExtractedQuery
 
 
-def to_sql(queries: Iterable[Found]) -> str:
+def to_sql(queries: Iterable[ExtractedQuery]) -> str:
     """Each under its name, with the place that it came from.
 
-    >>> counted = Found("n", "SELECT count(*) FROM t GROUP BY window(ts, '1 s')", "a.py", 3, notes=("as it was",))
+    >>> sql = "SELECT count(*) FROM t GROUP BY window(ts, '1 s')"
+    >>> counted = ExtractedQuery("n", sql, "a.py", 3, notes=("as it was",))
     >>> print(to_sql([counted]))
     -- a.py:3
     -- as it was
@@ -22,7 +23,7 @@ def to_sql(queries: Iterable[Found]) -> str:
     return "\n".join(_statement(one) for one in queries)
 
 
-def _statement(one: Found) -> str:
+def _statement(one: ExtractedQuery) -> str:
     comments = [f"-- {line}" for line in (f"{one.file}:{one.line}", *one.notes)]
     name = ".".join(map(quoted, one.name.split(".")))
     return "\n".join([*comments, f"CREATE VIEW {name} AS", f"{one.sql};", ""])

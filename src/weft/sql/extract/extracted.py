@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ExtractedQuery:
     """A query as Spark SQL, and where it came from."""
 
     name: str
@@ -31,7 +31,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    found: tuple[Found, ...]
+    found: tuple[ExtractedQuery, ...]
     skipped: tuple[Skipped, ...]
 
 
