@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from weft.cli.progress import Progress
 from weft.cli.run import stopped_by_signals, watch
 from weft.cli.stream_options import StreamOptions, parse_seconds, takes_stream
+from weft.spark.options import JobOptions
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("500ms", 0.5), ("2 h", 7200), ("20", 20), (30.0, 30)])
@@ -40,7 +42,14 @@ def test_a_command_over_a_stream_is_handed_the_shared_options_and_its_own() -> N
     words = "q.sql --source rate:5 --sink noop --checkpoint state --rows-a-batch 7 --synopsis-limit 2k --port 8"
     done = CliRunner().invoke(app, words.split())
     assert done.exit_code == 0, done.output
-    expected = StreamOptions(Path("q.sql"), "rate:5", "noop", Path("state"), rows_a_batch=7, synopsis_limit=2048)
+    expected = StreamOptions(
+        Path("q.sql"),
+        "rate:5",
+        "noop",
+        Path("state"),
+        rows_a_batch=7,
+        options=JobOptions(watermark="10 seconds", synopsis_limit=2048),
+    )
     assert handed == [(expected, 8)]
 
 
@@ -83,3 +92,25 @@ def test_a_run_is_stopped_when_its_time_is_over() -> None:
     run = Endless()
     watch(cast(Any, run), Progress(as_json=True), threading.Event(), 0.03)
     assert run.stopped
+
+
+def test_earlier_names_of_options_still_work_and_say_the_new_one() -> None:
+    handed: list[StreamOptions] = []
+    app = typer.Typer()
+    app.command()(takes_stream(lambda stream: handed.append(stream)))
+    words = "q.sql --source rate:5 --sink noop --checkpoint state --late update --lateness 1h --retain 2h --bad-sink b"
+    done = CliRunner().invoke(app, [w.replace("1h", "1 hour").replace("2h", "2 hours") for w in words.split()])
+    assert done.exit_code == 0, done.output
+    assert (handed[0].options.allowed_lateness, handed[0].options.retention) == ("1 hour", "2 hours")
+    assert handed[0].corrupt_sink == "b"
+    for old, new in (("lateness", "allowed-lateness"), ("retain", "retention"), ("bad-sink", "corrupt-sink")):
+        assert f"--{old} is deprecated; use --{new}" in done.output
+
+
+def test_the_help_of_a_command_has_every_option_of_a_job_and_no_earlier_name() -> None:
+    app = typer.Typer(rich_markup_mode=None)
+    app.command()(takes_stream(lambda stream: None))
+    shown = CliRunner().invoke(app, ["--help"]).output
+    for field in fields(JobOptions):
+        assert f"--{field.name.replace('_', '-')} " in shown
+    assert "--retain " not in shown

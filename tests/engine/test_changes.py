@@ -33,10 +33,10 @@ from weft.spark.checkpoint.batch_log import BatchRecord, Segment
 from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
 from weft.spark.execution.micro_batch import BatchMetrics, TreeState
 from weft.spark.execution.statistics import OBSERVED, Observer
-from weft.spark.options import TimeOptions
+from weft.spark.options import JobOptions
 from weft.spark.physical.columns import PhysicalColumns
 from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.physical.planner import Planner
+from weft.spark.physical.planner import Planner, keep_slices
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.statistics import StreamStatistics
 from weft.spark.physical.tables import NativeFeed
@@ -73,7 +73,7 @@ class Loom(Planner):
             for number, feed in enumerate(plan.feeds)
         )  # fmt: skip
         native = tuple(NativeFeed(feed, {}, {}, Signature(all_rows=True)) for feed in feeds)
-        layout = self.times.keep(Layout(feeds, True, TIME))
+        layout = keep_slices(Layout(feeds, True, TIME), self.options.times)
         return PhysicalPlan(layout, native, "", PhysicalColumns(), (("k",),))
 
 
@@ -84,7 +84,7 @@ def _bound(acq: ACQ) -> Any:
 
 
 def loom(**settings: Any) -> Loom:
-    return Loom(None, "ts", **{"strategy": "weave_share", "technique": "panes", "rate": 1e6, **settings})
+    return Loom(None, JobOptions(**{"strategy": "weave_share", "technique": "panes", "rate": 1e6, **settings}))
 
 
 def begin(
@@ -270,7 +270,7 @@ def test_any_script_gives_each_query_the_windows_of_its_time_once(
     first: list[Window], script: list[Any], delay: int, strategy: str, rate: float, tolerance: float | None, retain: int
 ) -> None:
     with TemporaryDirectory() as folder:
-        planner = loom(strategy=strategy, rate=rate, tolerance=tolerance, times=TimeOptions(retain=retain))
+        planner = loom(strategy=strategy, rate=rate, tolerance=tolerance, retention=f"{retain} microseconds")
         job = Job(planner, first, folder, delay)
         for what, *arguments in script:
             if what == "observe":
@@ -330,7 +330,7 @@ class Slow(Loom):
 
 def drifted(folder: Path, kind: type[Loom] = Slow) -> tuple[Loom, QueryRegistry]:
     """A plan of four queries that share nothing, though sharing were far cheaper."""
-    planner = kind(None, "ts", "weave_share", "panes", 1e8, tolerance=0.1)
+    planner = kind(None, JobOptions(strategy="weave_share", technique="panes", rate=1e8, tolerance=0.1))
     live = begin(planner, windows_of((6, 3), (6, 3), (6, 3), (6, 3)), folder)
     live.take_up(0, None)
     apart = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)
@@ -376,7 +376,11 @@ FAILED = "planning beside the job failed, the plan stays: ValueError: not today"
 
 
 def test_a_planner_that_fails_beside_the_job_leaves_it_as_it_was_and_says_why(tmp_path: Path) -> None:
-    live = begin(Failing(None, "ts", "weave_share", "panes", 1e3, tolerance=0.1), windows_of((10, 5), (9, 3)), tmp_path)
+    live = begin(
+        Failing(None, JobOptions(strategy="weave_share", technique="panes", rate=1e3)),
+        windows_of((10, 5), (9, 3)),
+        tmp_path,
+    )
     live.take_up(0, None)
     plan, learned = live.plan, live._replanning._learned
     for _ in range(2):
@@ -405,7 +409,7 @@ def test_without_a_tolerance_no_plan_is_made_anew(tmp_path: Path) -> None:
     live._pending = replace(live._pending, plan=apart)
     live.drop(["q1"])
     assert live._replanning.thread is None
-    assert loom(tolerance=0.05).deviation == Fraction(1, 20)
+    assert loom(tolerance=0.05).options.deviation == Fraction(1, 20)
 
 
 def test_a_query_that_takes_the_place_of_another_goes_on_without_a_gap_where_the_slices_allow(tmp_path: Path) -> None:

@@ -187,9 +187,9 @@ def formats(spark: Any, servers: str, folder: Path) -> None:
     facts["stopped"] = stopped(spark, servers)
     for format_, ddl in (("json", SCHEMA), ("csv", SCHEMA), ("avro", str(folder / "rows.avsc"))):
         source = f"kafka:{servers}/{format_}?format={format_}"
-        stream = open_source(spark, source, schema=ddl, event_time="ts", bad="aside")
+        stream = open_source(spark, source, schema=ddl, event_time="ts", corrupt="side")
         aside = folder / f"bad-{format_}"
-        with drained(stream, COUNTED, bad_sink=f"parquet:{aside}") as run:
+        with drained(stream, COUNTED, corrupt_sink=f"parquet:{aside}") as run:
             pq.write_table(run.answers()["counted"], folder / f"found-{format_}.parquet")
             facts[format_] = {"bad": run.metrics()["bad"], "rows": run.metrics()["rows"], "aside": count(spark, aside)}
     recorded = COUNTED.replace("window(ts", "window(kafka_timestamp").replace("10 seconds", "1 hour")
@@ -230,8 +230,8 @@ def count(spark: Any, folder: Path) -> int:
 
 
 @contextmanager
-def drained(stream: Any, query: str, event_time: str = "ts", bad_sink: Any = None) -> Iterator[Any]:
-    run = weave(stream, query, event_time=event_time).start(available_now=True, bad_sink=bad_sink)
+def drained(stream: Any, query: str, event_time: str = "ts", corrupt_sink: Any = None) -> Iterator[Any]:
+    run = weave(stream, query, event_time=event_time).start(available_now=True, corrupt_sink=corrupt_sink)
     run.wait()
     run.drain()
     yield run

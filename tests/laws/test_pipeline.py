@@ -17,7 +17,7 @@ from hypothesis.strategies import sampled_from
 from compare import allowances, assert_same_rows, spark_answers
 from twin import Call, Fragment, Query, ValueColumn
 from weft.spark import Job, Run, weave
-from weft.spark.partial.hash_tables import LEAST_MEMORY
+from weft.spark.options import LEAST_MEMORY
 from workloads import DELAYS, SCENES, Case, cases
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -69,7 +69,7 @@ def start(spark: Any, folder: Path, answers: AnswerBuffer, sink: Any = None) -> 
     (folder / "rows").mkdir(parents=True, exist_ok=True)
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "rows"))
     sink = sink or f"parquet:{folder / 'answers'}"
-    return weave(stream, QUERIES, retain="1 minute").start(sink=sink, checkpoint=folder / "state", tap=answers)
+    return weave(stream, QUERIES, retention="1 minute").start(sink=sink, checkpoint=folder / "state", listener=answers)
 
 
 @pytest.fixture(scope="package")

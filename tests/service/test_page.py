@@ -69,7 +69,7 @@ def shown(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Show
     (folder / "rows").mkdir()
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "rows"))
     answers = AnswerBuffer(rows=2000)
-    run = weave(stream, QUERIES, retain="1 minute").start(sink="noop", checkpoint=folder / "state", tap=answers)
+    run = weave(stream, QUERIES, retention="1 minute").start(sink="noop", checkpoint=folder / "state", listener=answers)
     service = Service(run, answers, Limits())
     server = Server(make_app(service), open_socket("127.0.0.1", 0))
     server.start()

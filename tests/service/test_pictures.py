@@ -35,7 +35,7 @@ def url(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     answers = AnswerBuffer()
     job = weave(trades, query_text(), watermark=DELAY, strategy="weave_share", rate=2_000)
     folder = tmp_path_factory.mktemp("pictures")
-    run = job.start(sink="noop", checkpoint=folder / "state", trigger="1 second", tap=answers)
+    run = job.start(sink="noop", checkpoint=folder / "state", trigger="1 second", listener=answers)
     server = Server(make_app(Service(run, answers, Limits())), open_socket("127.0.0.1", 0))
     server.start()
     deadline = time.monotonic() + 120

@@ -79,9 +79,9 @@ def test_a_topic_is_not_opened_without_connector_schema_or_known_format(spark: A
 def test_bad_records_have_a_sink_or_none_come(spark: Any) -> None:
     plain, bad = spark.range(1), spark.range(1).selectExpr("CAST(NULL AS BINARY) AS kafka_bad")
     assert make_bad_sink(plain, None) is None
-    with pytest.raises(BadSink, match="open the source with bad='aside'"):
+    with pytest.raises(BadSink, match="open the source with corrupt='side'"):
         make_bad_sink(plain, "parquet:bad")
-    with pytest.raises(BadSink, match="would be lost: start with bad_sink"):
+    with pytest.raises(BadSink, match="would be lost: start with corrupt_sink"):
         make_bad_sink(bad, None)
     with pytest.raises(BadSink, match="unknown sink for bad records 'csv:x'"):
         make_bad_sink(bad, "csv:x")

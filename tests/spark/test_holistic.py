@@ -238,7 +238,7 @@ def test_answers_of_values_are_sent_again_when_late_rows_come_for_them(spark: An
     text = f"SELECT k, window.start AS start, {calls} FROM stream GROUP BY k, window(ts, '30 seconds', '10 seconds')"
     stream = Stream(spark, tmp_path)
     stream.write(6)
-    run = stream.start(f"CREATE VIEW q AS {text}", watermark=0, late="update", lateness="1 minute")
+    run = stream.start(f"CREATE VIEW q AS {text}", watermark=0, late="update", allowed_lateness="1 minute")
     settle(run)
     run.drain()
     newest = {}

@@ -13,8 +13,8 @@ from weft.aggregates import register
 from weft.calibration.table_costs import TablePrices, prices_file, save_prices
 from weft.spark import weave
 from weft.spark.execution.failing_queries import QueriesFailed
+from weft.spark.options import LEAST_MEMORY
 from weft.spark.partial.aggregate import timed
-from weft.spark.partial.hash_tables import LEAST_MEMORY
 from weft.spark.partial.row_exchange import able, own_types
 from weft.spark.partial.sampling import LARGER
 from weft.spark.physical.rollup import FEWEST, Phantoms

@@ -15,7 +15,7 @@ from streams import BEGIN, settle
 
 from compare import assert_same_rows
 from weft.spark import weave
-from weft.spark.partial.hash_tables import LEAST_MEMORY
+from weft.spark.options import LEAST_MEMORY
 from weft.spark.physical.filter_classes import FilterClasses, better_classes
 from weft.spark.physical.statistics import SignatureCounts
 from weft.sql import parse

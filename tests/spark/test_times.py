@@ -36,7 +36,7 @@ def stream(spark: Any, tmp_path: Path) -> Stream:
 @pytest.mark.slow
 def test_a_question_is_answered_from_the_slices_that_are_kept(stream: Stream) -> None:
     stream.write(10)
-    run = stream.start(f"CREATE VIEW by_key AS {BY_KEY}", retain="1 minute")
+    run = stream.start(f"CREATE VIEW by_key AS {BY_KEY}", retention="1 minute")
     with pytest.raises(CannotAsk, match="no batch has been run"):
         run.ask(BY_KEY)
     settle(run)
@@ -75,11 +75,11 @@ GROUP BY window(ts, '21 seconds', '7 seconds', '2 seconds')"
 @pytest.mark.slow
 def test_answers_are_sent_again_when_late_rows_come_for_them(stream: Stream) -> None:
     stream.write(6)
-    run = stream.start(f"CREATE VIEW by_key AS {BY_KEY}", watermark=0, late="update", lateness="1 minute")
+    run = stream.start(f"CREATE VIEW by_key AS {BY_KEY}", watermark=0, late="update", allowed_lateness="1 minute")
     settle(run)
     run.stop()
     stream.write(2)
-    run = stream.start(f"CREATE VIEW by_key AS {BY_KEY}", watermark=0, late="update", lateness="1 minute")
+    run = stream.start(f"CREATE VIEW by_key AS {BY_KEY}", watermark=0, late="update", allowed_lateness="1 minute")
     settle(run)
     run.drain()
     answers = stream.answers("by_key")
@@ -220,10 +220,10 @@ def test_a_clock_that_runs_ahead_does_not_move_the_watermark(stream: Stream) -> 
 def test_times_that_do_not_go_together_are_refused() -> None:
     for settings, said in (
         ({"late": "keep"}, "must be drop, update or side, not 'keep'"),
-        ({"late": "update"}, "needs the time in which answers are sent again"),
-        ({"lateness": "1 hour"}, "with late='drop' an answer is never sent again"),
-        ({"retain": "soon"}, "retain: 'soon' is not a duration"),
-        ({"retain": "-1 hour"}, "retain cannot be shorter than nothing"),
+        ({"late": "update"}, "needs the time in which windows are updated"),
+        ({"allowed_lateness": "1 hour"}, "with late='drop' no window is updated"),
+        ({"retention": "soon"}, "retention: 'soon' is not a duration"),
+        ({"retention": "-1 hour"}, "retention cannot be shorter than nothing"),
         ({"idle_timeout": "0 seconds"}, "leave it out"),
     ):
         with pytest.raises(BadOptions, match=said):

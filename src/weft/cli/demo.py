@@ -173,7 +173,7 @@ def _served(job: Job, board: Board, bound: socket) -> tuple[Run, Server]:
     from weft.service import AnswerBuffer, Limits, Server, Service, make_app
 
     answers = AnswerBuffer()
-    run = job.start(sink=board.take, trigger="1 second", tap=answers)
+    run = job.start(sink=board.take, trigger="1 second", listener=answers)
     server = Server(make_app(Service(run, answers, Limits())), bound)
     server.start()
     return run, server

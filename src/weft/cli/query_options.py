@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.models import OptionInfo
 
 from weft.model import WeftError, Workload
-from weft.optimizer import STRATEGIES
+from weft.spark.options import declarations
 from weft.sql import parse
 
 QueryFile = Annotated[
@@ -19,19 +21,38 @@ QueryFile = Annotated[
         help="Statements separated by `;`, named by CREATE VIEW name AS, else q1, q2, ...; - reads standard input.",
     ),
 ]
-EventTime = Annotated[str, typer.Option(metavar="COLUMN", help="The event-time column of the windows.")]
-Strategy = Annotated[
-    str, typer.Option(metavar="NAME", help=f"How queries are grouped into trees: {', '.join(STRATEGIES)}.")
-]
-Technique = Annotated[str, typer.Option(metavar="NAME", help="How windows are built from slices.")]
-LatencyOption = Annotated[
-    str,
-    typer.Option(
-        "--latency",
-        metavar="batch|bounded",
-        help="batch: highest throughput; bounded: a constant number of operations per slide.",
-    ),
-]
+
+
+def job_option(name: str, *flags: str, **rest: Any) -> OptionInfo:
+    """An option of a command, as `JobOptions` declares it."""
+    _, option = declarations()[name]
+    shown: OptionInfo = typer.Option(*flags, metavar=option.metavar, help=_help(option.help), **rest)
+    return shown
+
+
+def flag(name: str) -> str:
+    """
+    >>> flag("allowed_lateness")
+    '--allowed-lateness'
+    """
+    return f"--{name.replace('_', '-')}"
+
+
+def _help(text: str) -> str:
+    """A text about an option of `weave` in the words of a command.
+
+    >>> _help("With `late=update`, not `drop`: see `late_sink`.")
+    'With --late update, not drop: see --late-sink.'
+    """
+    text = re.sub(r"`(\w+)=(\w+)`", lambda match: f"{flag(match[1])} {match[2]}", text)
+    names = {*declarations(), "late_sink"}
+    return re.sub(r"`([^`]*)`", lambda match: flag(match[1]) if match[1] in names else match[1], text)
+
+
+EventTime = Annotated[str, job_option("event_time")]
+Strategy = Annotated[str, job_option("strategy")]
+Technique = Annotated[str, job_option("technique")]
+LatencyOption = Annotated[str, job_option("latency", "--latency")]
 
 
 class UnreadableQueries(WeftError):

@@ -30,7 +30,7 @@ def run(
     seconds: ForSeconds = None,
 ) -> None:
     """Answer the queries over a stream, until stopped by Ctrl-C or SIGTERM."""
-    job = stream.weave(read_queries(stream.file, stream.event_time))
+    job = stream.weave(read_queries(stream.file, stream.options.event_time))
     with stopped_by_signals() as stopped:
         started = stream.start(job, available_now=drain)
         with Progress(as_json=as_json) as progress:

@@ -61,14 +61,14 @@ def serve(
 
     token = read_token(token_file)
     check_host(host, token)
-    workload = read_queries(stream.file, stream.event_time)
+    workload = read_queries(stream.file, stream.options.event_time)
     limits = Limits(queries=max_queries, state_bytes=max_state)
     limits.check_queries(0, len(workload))
     with open_socket(host, port) as bound:
         job = stream.weave(workload)
         answers = AnswerBuffer(keep)
         with stopped_by_signals() as stopped:
-            started = stream.start(job, tap=answers)
+            started = stream.start(job, listener=answers)
             service = Service(started, answers, limits)
             server = Server(make_app(service, token), bound)
             server.start()

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Literal, ParamSpec, get_origin, get_type_hints
 
 import typer
 
-from weft.cli.query_options import EventTime, LatencyOption, QueryFile, Strategy, Technique
+from weft.cli.query_options import QueryFile, flag, job_option
 from weft.model import Workload
-from weft.optimizer.choose_techniques import known_latency
+from weft.spark.options import RENAMED, JobOptions, declarations
 
 if TYPE_CHECKING:
     from weft.spark import Job, Run
-    from weft.spark.options import Late
 
 P = ParamSpec("P")
 
@@ -61,50 +60,32 @@ Sink = Annotated[
     ),
 ]
 CheckpointFolder = Annotated[Path, typer.Option(metavar="DIR", help="Where state and batch records are kept.")]
-Watermark = Annotated[str, typer.Option(metavar="INTERVAL", help="How late a row may be.")]
 Schema = Annotated[
     str | None,
     typer.Option(metavar="DDL", help="Columns of the files or records, if not in them; an .avsc file for Avro."),
 ]
 FilesABatch = Annotated[int | None, typer.Option(metavar="N", help="Files that one batch reads at most.")]
 RowsABatch = Annotated[int | None, typer.Option(metavar="N", help="Records that one batch reads of a topic at most.")]
-BadSinkOption = Annotated[
+CorruptSink = Annotated[
     str | None,
     typer.Option(metavar="SINK", help="parquet:DIR for records that cannot be read; without it they stop the job."),
 ]
-Trigger = Annotated[str, typer.Option(metavar="INTERVAL", help="Between the starts of two batches.")]
-LateOption = Annotated[
-    str, typer.Option(metavar="drop|update|side", help="Rows that are later: dropped, put in, or written aside.")
-]
-Lateness = Annotated[
-    str | None, typer.Option(metavar="INTERVAL", help="With --late update: how long answers are sent again.")
-]
-LateSink = Annotated[str | None, typer.Option(metavar="SINK", help="With --late side: parquet:DIR for those rows.")]
-Retain = Annotated[
-    str | None, typer.Option(metavar="INTERVAL", help="Keep the slices of windows that ended so long ago.")
-]
-Buckets = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Tasks of the final stage; a restart with others moves the state to them."),
-]
-MaxSkew = Annotated[
-    str | None, typer.Option(metavar="INTERVAL", help="Rows further ahead of the clock do not move the watermark.")
-]
-IdleTimeout = Annotated[
-    str | None, typer.Option(metavar="INTERVAL", help="Without rows for so long, the watermark follows the clock.")
-]
+LateSink = Annotated[str | None, typer.Option(metavar="SINK", help="With --late side: parquet:DIR for late rows.")]
+Trigger = Annotated[str, typer.Option(metavar="INTERVAL", help="Time between the starts of two batches.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print progress as JSON, an object a line.")]
 ForSeconds = Annotated[
     float | None, typer.Option("--for", parser=parse_seconds, metavar="TIME", help="Stop after, such as 30s.")
 ]
-SynopsisLimit = Annotated[
-    int | None,
-    typer.Option(
-        parser=parse_bytes,
-        metavar="BYTES",
-        help="Values that exact percentiles and the like may keep, such as 2GB; the job stops rather than pass it.",
-    ),
-]
+RENAMED_FLAGS: Mapping[str, str] = {**RENAMED, "bad_sink": "corrupt_sink"}
+"""Earlier names of options, which still work and are not in the help."""
+
+
+def command_options() -> JobOptions:
+    """The options of a job that a command runs without saying more."""
+    differing: dict[str, Any] = {
+        name: o.command_default for name, (_, o) in declarations().items() if o.command_default
+    }
+    return JobOptions(**differing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,28 +96,19 @@ class StreamOptions:
     source: Source
     sink: Sink
     checkpoint: CheckpointFolder
-    event_time: EventTime = "ts"
-    watermark: Watermark = "10 seconds"
     schema: Schema = None
     files_a_batch: FilesABatch = None
     rows_a_batch: RowsABatch = None
-    bad_sink: BadSinkOption = None
     trigger: Trigger = "1 second"
-    late: LateOption = "drop"
-    lateness: Lateness = None
     late_sink: LateSink = None
-    retain: Retain = None
-    buckets: Buckets = None
-    max_skew: MaxSkew = None
-    idle_timeout: IdleTimeout = None
-    strategy: Strategy = "tri_weave"
-    technique: Technique = "auto"
-    latency: LatencyOption = "batch"
-    synopsis_limit: SynopsisLimit = None
+    corrupt_sink: CorruptSink = None
+    options: JobOptions = field(default_factory=command_options)
+    """Each is an option of the command, too."""
 
     def weave(self, workload: Workload) -> Job:
         """The queries woven over the source that the options name."""
-        from weft.spark import connectors, local_session, open_source, weave
+        from weft.spark import connectors, local_session, open_source
+        from weft.spark.job import plan_job
 
         stream = open_source(
             local_session(connectors(self.source, self.sink)),
@@ -144,25 +116,10 @@ class StreamOptions:
             schema=self.schema,
             files_a_batch=self.files_a_batch,
             rows_a_batch=self.rows_a_batch,
-            event_time=self.event_time,
-            bad="stop" if self.bad_sink is None else "aside",
+            event_time=self.options.event_time,
+            corrupt="stop" if self.corrupt_sink is None else "side",
         )
-        return weave(
-            stream,
-            workload,
-            event_time=self.event_time,
-            watermark=self.watermark,
-            late=cast("Late", self.late),
-            lateness=self.lateness,
-            retain=self.retain,
-            buckets=self.buckets,
-            max_skew=self.max_skew,
-            idle_timeout=self.idle_timeout,
-            strategy=self.strategy,
-            technique=self.technique,
-            latency=known_latency(self.latency),
-            synopsis_limit=self.synopsis_limit,
-        )
+        return plan_job(stream, workload, self.options)
 
     def start(self, job: Job, **more: Any) -> Run:
         """The job begun, with what else the command has to say to it."""
@@ -171,31 +128,50 @@ class StreamOptions:
             checkpoint=self.checkpoint,
             trigger=self.trigger,
             late_sink=self.late_sink,
-            bad_sink=self.bad_sink,
+            corrupt_sink=self.corrupt_sink,
             **more,
         )
 
 
 def takes_stream(command: Callable[Concatenate[StreamOptions, P], None]) -> Callable[..., None]:
     """A command that has all of `StreamOptions` before its own options; Typer reads them from its signature."""
+    stream_fields = [field for field in fields(StreamOptions) if field.name != "options"]
 
-    def run(**given: Any) -> None:
-        stream = StreamOptions(**{field.name: given.pop(field.name) for field in fields(StreamOptions)})
-        command(stream, **given)  # type: ignore[call-arg]
+    def run(**arguments: Any) -> None:
+        for old, new in RENAMED_FLAGS.items():
+            value = arguments.pop(old)
+            if value is not None:
+                typer.echo(f"{flag(old)} is deprecated; use {flag(new)}", err=True)
+                arguments[new] = value
+        options = JobOptions(**{name: arguments.pop(name) for name in declarations()})
+        own = {field.name: arguments.pop(field.name) for field in stream_fields}
+        command(StreamOptions(**own, options=options), **arguments)  # type: ignore[call-arg]
 
     hints = get_type_hints(StreamOptions, include_extras=True)
-    shared = [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            annotation=hints[field.name],
-        )
-        for field in fields(StreamOptions)
-    ]
     _, *own = inspect.signature(command, eval_str=True).parameters.values()
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*shared, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own)]
+        [
+            *(_parameter(field.name, hints[field.name], field.default) for field in stream_fields),
+            *_job_parameters(),
+            *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own),
+            *(_parameter(old, Annotated[str | None, typer.Option(hidden=True)], None) for old in RENAMED_FLAGS),
+        ]
     )
     run.__doc__ = command.__doc__
     return run
+
+
+def _job_parameters() -> Iterator[inspect.Parameter]:
+    defaults = command_options()
+    for name, (kind, option) in declarations().items():
+        rest: dict[str, Any] = {"parser": parse_bytes} if option.metavar == "BYTES" else {}
+        if name == "buckets":
+            rest["min"] = 1
+        if get_origin(kind) is Literal:  # the options refuse other words themselves, in the sentence that users know
+            kind = str
+        yield _parameter(name, Annotated[kind, job_option(name, flag(name), **rest)], getattr(defaults, name))
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

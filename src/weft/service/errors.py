@@ -14,9 +14,8 @@ from starlette.exceptions import HTTPException
 
 from weft.model import WeftError
 from weft.service.limits import LimitReached
-from weft.spark.errors import RunFailed
+from weft.spark.errors import NotServed, RunFailed
 from weft.spark.queries.validate import CannotChange
-from weft.spark.run import NotServed
 from weft.spark.sinks.base import OtherColumns
 from weft.sql import Refused
 

@@ -182,7 +182,7 @@ class Service:
             raise Unserved(HTTPStatus.SERVICE_UNAVAILABLE, failed, way_out)
 
     def _parsed(self, sql: str) -> list[ACQ]:
-        queries = list(parse(sql, event_time=self.run.job.planner.event_time))
+        queries = list(parse(sql, event_time=self.run.job.planner.options.event_time))
         for query in queries:
             self.limits.check_name(query)
             self.limits.check_overlap(query)

@@ -10,7 +10,6 @@ from weft.engine import FOREVER, Layout, State
 from weft.engine.final.adhoc import answer_once, find_source, why_not
 from weft.model import ACQ, RunError, Workload
 from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint
-from weft.spark.options import TimeOptions
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 
@@ -33,7 +32,7 @@ def ask(planner: Planner, acq: ACQ, physical: PhysicalPlan, checkpoint: Checkpoi
     if record.watermark is None or record.watermark == FOREVER:
         raise CannotAsk("no slice is kept: " + ("the stream was drained" if record.drained else "no row has come yet"))
     acq = replace(acq, refresh="exact")  # asked once, there is nothing to refresh
-    plan, asked = replace(planner, times=TimeOptions()).weave(Workload([acq]))
+    plan, asked = replace(planner, options=planner.options.without_lateness()).weave(Workload([acq]))
     (query,), keys = asked.layout.queries, plan.feeds[0].keys
     layout = _as_written(physical.layout)
     groupings = dict(enumerate(physical.groupings))

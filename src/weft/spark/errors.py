@@ -13,6 +13,10 @@ FULL = "No space left on device"
 SPARKS = "Spark could not write notes to the checkpoint, rows that are set aside, or temporary files (spark.local.dir)"
 
 
+class NotServed(RunError):
+    """Something that this job cannot do."""
+
+
 class RunFailed(RunError):
     """The stream stopped on an error; a restart repeats the batch that failed."""
 

@@ -12,21 +12,20 @@ from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 
-from weft.optimizer.choose_techniques import Latency, known_latency
 from weft.plan import Plan, explain, to_fragment, to_html, to_json
 from weft.plan.value_memory import warn_of_synopses
 from weft.spark.checkpoint.bucket_map import BucketMap
+from weft.spark.errors import NotServed
 from weft.spark.execution.failing_queries import QueriesFailed, blame
 from weft.spark.execution.micro_batch import BatchMetrics, MicroBatchRunner
 from weft.spark.files import folder_name
-from weft.spark.options import Late, TimeOptions
-from weft.spark.partial.hash_tables import TABLE_MEMORY, known_memory
+from weft.spark.options import JobOptions, renamed, with_keywords
 from weft.spark.physical.explain import sharing
 from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.physical.planner import DEFAULT_TOLERANCE, Planner
-from weft.spark.physical.rollup import Phantoms, known_grouping, known_phantoming
+from weft.spark.physical.planner import Planner
+from weft.spark.physical.rollup import Phantoms
 from weft.spark.queries.membership import lived, lives_of
-from weft.spark.run import NotServed, Run
+from weft.spark.run import Run
 from weft.spark.session import require_classic, use_this_python
 from weft.spark.sinks.base import AnswerListener, Sink
 from weft.spark.sinks.late_rows import make_late_sink
@@ -40,62 +39,22 @@ AT_ONCE = "0 seconds"
 """A trigger that Spark reads as no trigger: a batch begins as soon as the one before has ended."""
 
 
-def weave(
-    stream: DataFrame,
-    queries: Queries,
-    *,
-    event_time: str = "ts",
-    watermark: str = "0 seconds",
-    late: Late = "drop",
-    lateness: str | None = None,
-    retain: str | None = None,
-    max_skew: str | None = None,
-    idle_timeout: str | None = None,
-    strategy: str = "tri_weave",
-    technique: str = "auto",
-    latency: Latency = "batch",
-    cost: str = "operations",
-    rate: float = 10_000,
-    buckets: int | None = None,
-    tolerance: float | None = DEFAULT_TOLERANCE,
-    phantoms: str = "auto",
-    groupings: str = "auto",
-    table_memory: int = TABLE_MEMORY,
-    synopsis_limit: int | None = None,
-) -> Job:
+def plan_job(stream: DataFrame, queries: Queries, options: JobOptions) -> Job:
     """Weave queries over one stream, or one bounded table, into one job.
 
-    `event_time` is the column that the windows are over; `watermark` is how late a row may come. A row that is later is
-    dropped and counted; with `late="update"` it is put into the windows that ended within `lateness`, and their answers
-    are sent again, marked; with `late="side"` it is dropped, counted and written to the `late_sink` of `start`.
-    `retain="6 hours"` keeps the slices of windows that ended within that time, for queries that come later. A row
-    further ahead of the clock than `max_skew` does not move the watermark; when no row has come for `idle_timeout`, the
-    watermark goes on with the clock. With `latency="bounded"` no slide of a window takes more than a constant number of
-    operations, whatever its range. Plans are compared by the papers' operations, with `cost="seconds"` by what
-    `weft calibrate` measured on this machine. When queries have come and gone and the mended plan costs more than
-    `tolerance` above what the curve of former plans lets expect, all are planned anew beside the job; None: never.
-    Groupings are rolled up from finer ones where that is cheaper by the groups counted on the first rows; with
-    `phantoms="never"` each is made from rows, with "always" all are rolled up from one. Spark aggregates them
-    (`groupings="native"`), or tables inside its tasks that take no more than `table_memory` bytes each ("lfta"),
-    whatever the number of groups; "auto" takes the cheaper of both once `weft calibrate` has measured them. A job whose
-    exact percentiles, distinct counts and the like would keep more than `synopsis_limit` bytes of values stops before
-    that batch is committed; `explain` warns. `buckets` is how many tasks the final stage has, by default one a core;
-    a restart with another number moves the state.
+    Lengths of time are written as in Spark, such as '10 seconds'.
     """
-    if buckets is not None and buckets < 1:
-        raise NotServed(f"a job has a bucket at least, got buckets={buckets}; leave it out for one a core")
     require_classic(stream)
     use_this_python(stream.sparkSession)
-    times = TimeOptions.of(watermark, late, lateness, retain, max_skew, idle_timeout)
-    if times.late != "drop" and not stream.isStreaming:
-        raise NotServed(f"late={late!r} is for streams: in a bounded table no row comes late")
-    planner = Planner(
-        stream, event_time, strategy, technique, rate, known_latency(latency), cost, tolerance, times,
-        phantoms=Phantoms(known_phantoming(phantoms), known_grouping(groupings), known_memory(table_memory)),
-        synopsis_limit=synopsis_limit, buckets=buckets or cores(stream),
-    )  # fmt: skip
-    plan, physical = planner.weave(read_queries(queries, event_time))
-    return Job(planner, plan, physical, buckets)
+    if options.late != "drop" and not stream.isStreaming:
+        raise NotServed(f"late={options.late!r} is for streams: in a bounded table no row is late")
+    phantoms = Phantoms(options.phantoms, options.groupings, options.table_memory)
+    planner = Planner(stream, options, phantoms=phantoms, buckets=options.buckets or cores(stream))
+    plan, physical = planner.weave(read_queries(queries, options.event_time))
+    return Job(planner, plan, physical)
+
+
+weave = with_keywords("weave", plan_job, JobOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +64,15 @@ class Job:
     planner: Planner
     plan: Plan
     physical: PhysicalPlan
-    buckets: int | None = None
-    """None: as many as the state has, or the cluster has cores."""
+
+    @property
+    def options(self) -> JobOptions:
+        """What `weave` was told beside the stream and the queries."""
+        return self.planner.options
 
     @property
     def cores(self) -> int:
-        """What the session says that it has: so many buckets, where nobody asks for others."""
+        """The cores of the session: the number of buckets, unless the options or the checkpoint have another."""
         return cores(self.stream)
 
     @property
@@ -127,7 +89,7 @@ class Job:
         if format == "html":
             return to_html(self.plan, shared.to_html())
         split = _split(self.physical) if len(self.physical.feeds) > len(self.plan.feeds) else []
-        values = warn_of_synopses(self.plan, self.planner.synopsis_limit)
+        values = warn_of_synopses(self.plan, self.options.synopsis_limit)
         told = [explain(self.plan), *split, *shared.signatures(), *self.physical.phantoms.explain(), *values]
         return "\n".join(told)
 
@@ -150,11 +112,11 @@ class Job:
             raise NotServed("this stream has no end; use job.start(sink=..., checkpoint=...)")
         target = make_sink(sink)
         target.open(self.physical.layout)
-        limit = self.planner.synopsis_limit
+        limit = self.options.synopsis_limit
         # Nobody joins a table, so lives of some length do not begin; those that end at a time do end.
         physical = self.physical.with_layout(lived(self.physical.layout, lives_of(self.plan.workload)))
-        places = BucketMap(self.buckets or self.cores)
-        pipeline = MicroBatchRunner(physical, places, self.planner.times, target, synopsis_limit=limit)
+        places = BucketMap(self.options.buckets or self.cores)
+        pipeline = MicroBatchRunner(physical, places, self.options.times, target, synopsis_limit=limit)
         try:
             return pipeline.run_bounded(self.stream)[1]
         except Exception as error:
@@ -163,6 +125,7 @@ class Job:
                 raise QueriesFailed(failed) from error
             raise
 
+    @renamed(tap="listener", bad_sink="corrupt_sink")
     def start(
         self,
         *,
@@ -171,21 +134,23 @@ class Job:
         trigger: str | None = None,
         available_now: bool = False,
         late_sink: str | SideOutput | None = None,
-        tap: AnswerListener | None = None,
-        bad_sink: str | SideOutput | None = None,
+        corrupt_sink: str | SideOutput | None = None,
+        listener: AnswerListener | None = None,
     ) -> Run:
-        """Run until stopped. `trigger` is how often a batch begins ('1 second'; as soon as it can without one);
-        `available_now` reads what is there and ends. Without a checkpoint folder the run cannot be resumed.
-        With `late="side"`, `late_sink` takes the rows that came too late: `parquet:FOLDER`, or a function of the
-        batch's number and a DataFrame. A `tap` watches some of the answers beside the sink.
-        `bad_sink` takes the records that could not be read, of a source that was opened with `bad="aside"`.
+        """Run until stopped. `trigger` is the time between the starts of two batches ('1 second'), without it a batch
+        starts when the one before ends; `available_now` reads what is there and ends. Without a checkpoint folder the
+        run cannot be resumed.
+
+        `late_sink` is the side output for late rows, with `late="side"`; `corrupt_sink` the one for records that cannot
+        be read, of a source that was opened with `corrupt="side"`. Both are `parquet:FOLDER`, or a function of the
+        batch's number and a DataFrame. A `listener` receives some of the answers beside the sink.
         """
         if not self.stream.isStreaming:
             raise NotServed("this table is bounded; use job.answers(), or read it with spark.readStream")
-        side = make_late_sink(self.planner.times.late, late_sink)
-        bad = make_bad_sink(self.stream, bad_sink)
+        side = make_late_sink(self.options.late, late_sink)
+        corrupt = make_bad_sink(self.stream, corrupt_sink)
         folder = None if checkpoint is None else str(checkpoint)
-        return Run(self, make_sink(sink), folder, trigger or AT_ONCE, available_now, side, tap, bad)
+        return Run(self, make_sink(sink), folder, trigger or AT_ONCE, available_now, side, listener, corrupt)
 
 
 def cores(stream: DataFrame) -> int:

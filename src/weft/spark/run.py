@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
-from weft.model import ACQ, Life, RunError
+from weft.model import ACQ, Life
 from weft.plan import Plan
 from weft.spark.adhoc import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
 from weft.spark.checkpoint.batch_log import Checkpoint
 from weft.spark.checkpoint.files import CheckpointFiles
+from weft.spark.errors import NotServed
 from weft.spark.execution.micro_batch import BatchMetrics
 from weft.spark.execution.progress import iso, show_metrics, show_passes, show_trees
 from weft.spark.execution.recovery import start
@@ -33,10 +34,6 @@ from weft.sql.ttl import lifetime
 
 if TYPE_CHECKING:
     from weft.spark.job import Job
-
-
-class NotServed(RunError):
-    """Something that this job cannot do."""
 
 
 class Run:
@@ -128,7 +125,7 @@ class Run:
         return self._live.add(found, since, _time(begin, since))
 
     def _read(self, queries: Queries) -> list[ACQ]:
-        event_time = self.job.planner.event_time
+        event_time = self.job.planner.options.event_time
         if isinstance(queries, str) and not queries.strip().endswith(".sql"):
             return list(parse(queries, event_time=event_time, name=self._free_name()))
         return list(read_queries(queries, event_time))
@@ -147,7 +144,7 @@ class Run:
         It goes on where the old one stops: windows that are open then are answered by the new one, as far as the kept
         slices have what it needs; `run.since(name)` says which is its first. Its answers must have the same columns.
         """
-        found = parse(query, event_time=self.job.planner.event_time, name=name)
+        found = parse(query, event_time=self.job.planner.options.event_time, name=name)
         if len(found) != 1 or found[0].name != name:
             raise CannotChange(
                 f"one query named {name} can take its place, not {', '.join(q.name for q in found)}; "
@@ -157,9 +154,9 @@ class Run:
 
     def ask(self, query: str) -> pa.Table:
         """Answer a query once, from the slices that the job keeps: every window that they hold whole and that the
-        watermark has passed. `weave(retain="6 hours")` keeps more. Its keys may be some of another query's.
+        watermark has passed. `weave(retention="6 hours")` keeps more. Its keys may be some of another query's.
         """
-        found = parse(query, event_time=self.job.planner.event_time, name="asked")
+        found = parse(query, event_time=self.job.planner.options.event_time, name="asked")
         if len(found) != 1:
             raise CannotAsk(f"one query is asked at a time, not {len(found)}")
         for _ in range(CHANGED_MEANWHILE):

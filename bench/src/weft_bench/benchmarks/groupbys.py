@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from weft_bench.benchmark import BadSetting, Benchmark, Report, Row, Say, option, whole, words
 from weft_bench.machine import describe_machine, load
@@ -152,7 +152,12 @@ def _texts(window: int) -> list[str]:
     ]
 
 
-def _weft(table: DataFrame, window: int, phantoms: str, groupings: str) -> tuple[int, str | None]:
+def _weft(
+    table: DataFrame,
+    window: int,
+    phantoms: Literal["auto", "always", "never"],
+    groupings: Literal["auto", "native", "lfta"],
+) -> tuple[int, str | None]:
     """Weaving and counting groups are in its time."""
     from weft.spark import weave
 

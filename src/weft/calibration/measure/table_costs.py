@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,8 @@ from weft.calibration.table_costs import TablePrices
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+BOTH: tuple[Literal["native", "lfta"], ...] = ("native", "lfta")
 
 ROWS = 1_000_000
 FEW = 100
@@ -30,7 +32,7 @@ def measure_tables(spark: SparkSession, say: Say, rows: int = ROWS, turns: int =
     try:
         tables = {name: _rows(spark, folder / name, n, keys) for name, n, keys in _made(rows)}
         taken: dict[tuple[str, str], float] = {}
-        for groupings in ("native", "lfta"):
+        for groupings in BOTH:
             say(f"group-bys, {groupings}")
             for name, table in tables.items():
                 taken[groupings, name] = min(_run(table, groupings) for _ in range(turns + 1))
@@ -62,7 +64,7 @@ def _rows(spark: SparkSession, folder: Path, rows: int, keys: int) -> DataFrame:
     return spark.read.parquet(str(folder))
 
 
-def _run(table: DataFrame, groupings: str) -> float:
+def _run(table: DataFrame, groupings: Literal["native", "lfta"]) -> float:
     from weft.spark import weave
 
     query = "SELECT k, window.start AS w, count(*) AS n, sum(v) AS s FROM events GROUP BY k, window(ts, '1 minute')"

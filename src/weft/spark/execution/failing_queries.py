@@ -37,7 +37,9 @@ def blame(error: Exception, rows: DataFrame | None, queries: Sequence[ACQ], plan
         return error.reasons
     if rows is None or not _on_a_row(error):
         return {}
-    return _search(rows, queries, replace(planner, strategy="shared", phantoms=Phantoms("never")))
+    return _search(
+        rows, queries, replace(planner, options=replace(planner.options, strategy="shared"), phantoms=Phantoms("never"))
+    )
 
 
 def _search(rows: DataFrame, queries: Sequence[ACQ], planner: Planner) -> dict[str, str]:

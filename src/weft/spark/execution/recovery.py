@@ -47,10 +47,10 @@ def start(
     """No batch runs yet, but the plan of the next is written down, the sink knows what will come, and pasts are read
     that queries wait for. `undo` is told how to end that.
     """
-    times = job.planner.times
+    times = job.planner.options.times
     record, notes = _mended(checkpoint, times)
     places, places_file = checkpoint.places(record)
-    buckets = job.buckets or (job.cores if places is None else places.buckets)
+    buckets = job.options.buckets or (job.cores if places is None else places.buckets)
     planner = replace(job.planner, buckets=buckets)
     bound = job.physical if job.planner.buckets == buckets else planner.bind(job.plan, ())
     live = QueryRegistry(planner, job.plan, bound, checkpoint.store, sink.open, buckets)
@@ -65,7 +65,7 @@ def start(
         if record is not None:
             record = move(job.stream.sparkSession, checkpoint, record, physical, buckets)
             places, places_file = checkpoint.places(record)
-    limit, epoch = planner.synopsis_limit, uuid.uuid4().hex
+    limit, epoch = planner.options.synopsis_limit, uuid.uuid4().hex
     pipeline = MicroBatchRunner(
         physical, places or BucketMap(buckets), times, sink, checkpoint, late_sink, tap, bad_sink, limit, epoch,
         interval, places_file,

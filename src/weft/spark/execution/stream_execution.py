@@ -60,7 +60,7 @@ class StreamExecution:
             writer = writer.trigger(processingTime=trigger)
         self.query: StreamingQuery = _begun(writer)
         self._rows_came = time.monotonic()
-        idle = job.planner.times.idle_timeout
+        idle = job.planner.options.times.idle_timeout
         if idle is not None:
             self._idle = threading.Thread(target=self._go_on_when_idle, args=(idle / 1e6,), daemon=True)
             self._idle.start()
@@ -220,7 +220,7 @@ class StreamExecution:
         before = self.done.record
         if before is None or before.latest is None or before.watermark is None or before.drained:
             return
-        due = before.latest - self._job.planner.times.delay + int(quiet * 1e6)
+        due = before.latest - self._job.planner.options.times.delay + int(quiet * 1e6)
         physical = self._live.take_up(before.batch + 1, before)
         opened = replace(physical.layout, lateness=0, retain=0).horizons(before.watermark)
         if due > before.watermark and any(before.newest.get(n, -FOREVER) >= first for n, first in opened.items()):

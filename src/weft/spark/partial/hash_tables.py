@@ -17,7 +17,6 @@ from pyspark.sql.types import StructType
 
 from weft.aggregates import Component
 from weft.engine.partial.hash_tables import OPERATIONS, Cascade, CascadeTable, Out, Slot, bucket_bytes
-from weft.model import PlanError
 from weft.optimizer.phantoms import (
     Choice,
     Configuration,
@@ -37,11 +36,6 @@ from weft.spark.physical.expressions import Texts, from_rows
 from weft.spark.physical.tables import NativeFeed
 from weft.spark.worker import freeze_what_stays
 
-TABLE_MEMORY = 64 << 20
-"""Bytes of tables and dictionaries that a task may have, unless somebody says otherwise."""
-
-LEAST_MEMORY = 1 << 12
-
 SENT = 16_384
 """Partials that leave together."""
 
@@ -56,10 +50,6 @@ LONG_DIGITS = 18
 
 SUM_DIGITS = 10
 """Digits that a sum of decimals has more, in Spark."""
-
-
-class TooLittleMemory(PlanError):
-    """No table fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +104,6 @@ class HashTables:
     def _keys(self, table: Table) -> Relation:
         fed = {below.relation for below in table.walk() if below.asked}
         return frozenset(key for feed in self.feeds if relation(feed) in fed for key in feed.keys.values())
-
-
-def known_memory(memory: int) -> int:
-    if memory < LEAST_MEMORY:
-        raise TooLittleMemory(f"table_memory is {memory} bytes; give a task {LEAST_MEMORY:,} at least")
-    return memory
 
 
 def tabled(feed: NativeFeed, bound: PhysicalColumns) -> bool:

@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from weft.calibration.weights import Weights, load_weights
+from weft.engine import Layout
+from weft.engine.layout import MARKS, TreeLayout
 from weft.model import ACQ, Workload, at_intervals
 from weft.optimizer import TECHNIQUES, Cost, Stream, optimize
-from weft.optimizer.choose_techniques import Latency, load_speeds, serve
+from weft.optimizer.choose_techniques import load_speeds, serve
 from weft.optimizer.cost.seconds import estimate
 from weft.optimizer.incremental import Curve, change_plan
 from weft.plan import Plan
-from weft.spark.options import TimeOptions
+from weft.spark.options import JobOptions, TimeOptions
 from weft.spark.physical.analyzer import AnalysisCache, remembering
 from weft.spark.physical.binder import bind_plan
 from weft.spark.physical.plan import PhysicalPlan
@@ -26,41 +29,23 @@ from weft.sql import refuse
 Groupings = Sequence[tuple[str, ...]]
 """Key expressions that have their numbers already, in this order."""
 
-DEFAULT_TOLERANCE = 0.1
-"""How far above the plan-cost curve a mended plan may cost before all queries are planned anew."""
-
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What stays the same however the queries of a job change."""
+    """What stays the same while the queries of a job change."""
 
     stream: DataFrame
-    event_time: str
-    strategy: str
-    technique: str
-    rate: float
-    latency: Latency = "batch"
-    cost: str = "operations"
-    """What plans are compared by; one that is mended stays near the one that it comes from."""
-    tolerance: float | None = DEFAULT_TOLERANCE
-    """None: a mended plan is never made anew."""
-    times: TimeOptions = field(default_factory=TimeOptions)
+    options: JobOptions = field(default_factory=JobOptions)
     known: AnalysisCache = field(default_factory=AnalysisCache, compare=False, repr=False)
     phantoms: Phantoms = field(default_factory=Phantoms, compare=False, repr=False)
-    synopsis_limit: int | None = None
-    """Bytes of values that all buckets may keep together; None: as many as come."""
     buckets: int = 1
     """That trees without keys are placed in."""
-
-    @property
-    def deviation(self) -> Fraction | None:
-        return None if self.tolerance is None else Fraction(str(self.tolerance))
 
     def weave(self, workload: Workload, groupings: Groupings = ()) -> tuple[Plan, PhysicalPlan]:
         """A plan for all the queries, and its binding."""
         for acq in workload:
             self._check(acq, workload[0])
-        plan = self._optimize(workload, self.rate)
+        plan = self._optimize(workload, self.options.rate)
         return plan, self.bind(plan, groupings)
 
     def mend(
@@ -69,7 +54,7 @@ class Planner:
         """The plan with some queries more and some less; trees that nothing happens to stay as they are."""
         for acq in joining:
             self._check(acq, plan.workload[0])
-        mended, _ = change_plan(plan, list(map(at_intervals, joining)), leaving, Cost(TECHNIQUES[self.technique]))
+        mended, _ = change_plan(plan, list(map(at_intervals, joining)), leaving, self._cost)
         mended = self._served(mended)
         return mended, self.bind(mended, groupings)
 
@@ -87,7 +72,7 @@ class Planner:
 
     def at_rate(self, plan: Plan, rate: Fraction) -> Plan:
         """The same trees, and what they cost when the stream brings so many rows a second."""
-        priced, _ = change_plan(replace(plan, rate=rate), (), (), Cost(TECHNIQUES[self.technique]))
+        priced, _ = change_plan(replace(plan, rate=rate), (), (), self._cost)
         return self._served(priced)
 
     def price(self, plan: Plan, stream: Stream) -> float:
@@ -97,26 +82,32 @@ class Planner:
 
     def is_off(self, plan: Plan, counted: StreamStatistics, seen: StreamStatistics, tolerance: Fraction) -> bool:
         """Whether the plan's estimate is, for the stream as it was seen."""
-        if self.cost == "operations":  # a plan's operations hang on nothing else, and on that less than its trees do
+        if self.options.cost == "operations":  # they depend on the rate alone, and less than a plan's trees do
             return abs(seen.rate - counted.rate) > tolerance * counted.rate
         expected = self.price(plan, counted.stream)
         return abs(self.price(self.at_rate(plan, seen.rate), seen.stream) - expected) > tolerance * expected
 
     def bind(self, plan: Plan, groupings: Groupings) -> PhysicalPlan:
         with remembering(self.known):
-            physical = bind_plan(plan, self.stream, self.event_time, groupings, self.phantoms, self.buckets)
-        return physical.with_layout(self.times.keep(physical.layout))
+            physical = bind_plan(plan, self.stream, self.options.event_time, groupings, self.phantoms, self.buckets)
+        return physical.with_layout(keep_slices(physical.layout, self.options.times))
 
     def _optimize(self, workload: Workload, rate: float | Fraction, stream: Stream | None = None) -> Plan:
-        weights = self._weights()
-        plan = optimize(workload, rate, self.strategy, self.technique, cost=self.cost, weights=weights, stream=stream)
+        options, weights = self.options, self._weights()
+        plan = optimize(
+            workload, rate, options.strategy, options.technique, cost=options.cost, weights=weights, stream=stream
+        )
         return self._served(plan)
 
+    @property
+    def _cost(self) -> Cost:
+        return Cost(TECHNIQUES[self.options.technique])
+
     def _weights(self) -> Weights | None:
-        return load_weights() if self.cost == "seconds" else None
+        return load_weights() if self.options.cost == "seconds" else None
 
     def _served(self, plan: Plan) -> Plan:
-        return serve(plan, load_speeds(), latency=self.latency)
+        return serve(plan, load_speeds(), latency=self.options.latency)
 
     def _check(self, acq: ACQ, first: ACQ) -> None:
         if acq.source != first.source:
@@ -126,10 +117,23 @@ class Planner:
                 "Weave the queries of each stream by themselves.",
                 fragment=acq.source,
             )
-        if acq.event_time.strip("`").lower() != self.event_time.strip("`").lower():
+        if acq.event_time.strip("`").lower() != self.options.event_time.strip("`").lower():
             raise refuse(
                 acq,
-                f"its window is over {acq.event_time}, but the stream's event time is {self.event_time}",
-                f"Use window({self.event_time}, ...), or weave with event_time={acq.event_time!r}.",
+                f"its window is over {acq.event_time}, but the stream's event time is {self.options.event_time}",
+                f"Use window({self.options.event_time}, ...), or weave with event_time={acq.event_time!r}.",
                 fragment=acq.event_time,
             )
+
+
+def keep_slices(layout: Layout, times: TimeOptions) -> Layout:
+    """The layout with what it must keep, and with marks on the answers where windows may be updated."""
+    layout = replace(layout, lateness=times.allowed_lateness, retain=times.retention)
+    if not times.allowed_lateness:
+        return layout
+
+    def marked(tree: TreeLayout) -> TreeLayout:
+        queries = tuple(replace(q, schema=pa.schema([*q.schema, *MARKS])) for q in tree.queries)
+        return replace(tree, queries=queries)
+
+    return layout.with_trees(marked)

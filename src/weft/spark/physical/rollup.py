@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from weft.calibration.table_costs import TablePrices, load_prices, prices_file
-from weft.model import WeftError
 from weft.optimizer.phantoms.collisions import Flows
 from weft.optimizer.phantoms.feeding_graph import FeedingGraph
 from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.rollup import Asked, RollUp, roll_up
-from weft.spark.partial.hash_tables import TABLE_MEMORY, HashTables, make_lfta, tabled
+from weft.spark.options import TABLE_MEMORY, Aggregation, Phantoming
+from weft.spark.partial.hash_tables import HashTables, make_lfta, tabled
 from weft.spark.partial.hash_tables import relation as tabled_relation
 from weft.spark.partial.sampling import GroupSample, take_sample, take_signatures
 from weft.spark.physical.columns import PhysicalColumns
@@ -29,9 +28,6 @@ from weft.spark.physical.signature import Signature
 from weft.spark.physical.slicing import slice_of, union_edges
 from weft.spark.physical.statistics import SignatureCounts
 from weft.spark.physical.tables import NativeFeed, NativeTable
-
-Phantoming = Literal["auto", "always", "never"]
-Grouping = Literal["auto", "native", "lfta"]
 
 FEWEST = 1_000
 """Rows that say nothing yet about how groups repeat: fewer, and the next batches are asked."""
@@ -59,27 +55,15 @@ class Shared:
     columns: PhysicalColumns
 
 
-def known_phantoming(phantoms: str) -> Phantoming:
-    if phantoms not in get_args(Phantoming):
-        raise WeftError(f"phantoms cannot be {phantoms!r}; choose one of {', '.join(get_args(Phantoming))}")
-    return phantoms  # type: ignore[return-value]
-
-
-def known_grouping(groupings: str) -> Grouping:
-    if groupings not in get_args(Grouping):
-        raise WeftError(f"groupings cannot be {groupings!r}; choose one of {', '.join(get_args(Grouping))}")
-    return groupings  # type: ignore[return-value]
-
-
 class Phantoms:
     """The choice of a job, kept between batches and plans.
 
     `always` has one phantom feed whatever it can; `never` none; `auto` asks what they cost.
     """
 
-    def __init__(self, how: Phantoming = "auto", groupings: Grouping = "auto", memory: int = TABLE_MEMORY) -> None:
+    def __init__(self, how: Phantoming = "auto", groupings: Aggregation = "auto", memory: int = TABLE_MEMORY) -> None:
         self.how: Phantoming = how
-        self.groupings: Grouping = groupings
+        self.groupings: Aggregation = groupings
         self.memory = memory
         self.found: RollUp | None = None
         """What was chosen last, and what it saves; None: nothing has been counted yet."""

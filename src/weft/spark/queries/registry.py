@@ -77,8 +77,8 @@ class QueryRegistry:
         self._replanning = Replanner(planner, self.plan, self._planned)
 
     def _resume(self, record: PlanRecord, given: Plan, physical: PhysicalPlan) -> None:
-        asked = read_asked(self._store, record.asked, self._planner.event_time)
-        resumed = resume(record, given.workload, asked, self._planner.event_time)
+        asked = read_asked(self._store, record.asked, self._planner.options.event_time)
+        resumed = resume(record, given.workload, asked, self._planner.options.event_time)
         self._members = resumed.members
         self._waiting = Backfills(self.replays, resumed.held)
         self.replays.forget_all_but({**record.arrived, **resumed.held})

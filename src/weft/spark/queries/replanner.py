@@ -76,14 +76,14 @@ class Replanner:
     def plan_where_due(self, basis: Basis) -> None:
         """Where the mended plan has come too far from one that is made anew."""
         curve = self._learned.curve
-        if self.thread is None and deviates(curve, basis.plan, self._planner.deviation):
+        if self.thread is None and deviates(curve, basis.plan, self._planner.options.deviation):
             above = float(excess(curve, basis.plan))
             said = f"planned anew: {above:.1%} above what the curve lets expect"
             self._begin(self._plan_anew, basis, self._learned, said)
 
     def observe(self, basis: Basis, seen: StreamStatistics) -> None:
         """Where the plan's estimate is off by what the stream is like."""
-        tolerance, counted = self._planner.deviation, StreamStatistics(basis.plan.rate, self._learned.stream)
+        tolerance, counted = self._planner.options.deviation, StreamStatistics(basis.plan.rate, self._learned.stream)
         if tolerance is None or self.thread is not None:
             return
         if self._planner.is_off(basis.plan, counted, seen, tolerance):
@@ -95,7 +95,7 @@ class Replanner:
 
     def weigh_classes(self, basis: Basis) -> None:
         """Where signatures were counted since classes of filters were last thought of."""
-        tolerance, signed = self._planner.deviation, self._planner.phantoms.signed
+        tolerance, signed = self._planner.options.deviation, self._planner.phantoms.signed
         if tolerance is not None and self.thread is None and signed != self._learned.signed:
             self._begin(self._class_anew, basis, replace(self._learned, signed=signed), tolerance)
 

@@ -72,7 +72,7 @@ def resume(record: PlanRecord, given: Iterable[ACQ], asked: Mapping[int, QueryCh
 def former(record: PlanRecord, planner: Planner) -> PhysicalPlan:
     """The queries of a plan over the trees that it had: what the kept slices are of, for those who read them."""
     texts = record.texts.items()
-    queries = [parse(text, event_time=planner.event_time, name=name)[0] for name, text in texts]
+    queries = [parse(text, event_time=planner.options.event_time, name=name)[0] for name, text in texts]
     _, bound = planner.weave(Workload(queries), record.groupings)
     layout = replace(take_up(record.standing, bound.layout), held=frozenset(record.held))
     return bound.with_layout(lived(layout, record.lives))

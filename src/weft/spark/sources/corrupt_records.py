@@ -19,10 +19,12 @@ def make_bad_sink(stream: DataFrame, spec: str | SideOutput | None) -> SideOutpu
     """`parquet:folder`, or a function of the batch's number and a DataFrame."""
     if BAD not in stream.columns:
         if spec is not None:
-            raise BadSink(f"no bad record comes from a stream without {BAD}; open the source with bad='aside'")
+            raise BadSink(f"no bad record comes from a stream without {BAD}; open the source with corrupt='side'")
         return None
     if spec is None:
-        raise BadSink(f"records in {BAD} would be lost: start with bad_sink='parquet:FOLDER', or open with bad='stop'")
+        raise BadSink(
+            f"records in {BAD} would be lost: start with corrupt_sink='parquet:FOLDER', or open with corrupt='stop'"
+        )
     return make_aside_sink(spec, "bad records", BadSink)
 
 

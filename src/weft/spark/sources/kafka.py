@@ -15,7 +15,7 @@ from weft.spark.connectors import connected
 from weft.spark.kafka_connector import KafkaAddress
 
 BAD = "kafka_bad"
-"""The value of a record that could not be read, in streams that are read with `bad="aside"`."""
+"""The value of a record that could not be read, in streams that are read with `corrupt="side"`."""
 
 RECORD = {"kafka_key": "key", "kafka_partition": "partition", "kafka_offset": "offset", "kafka_timestamp": "timestamp"}
 """What a row has of its record, beside the columns of its value."""
@@ -77,7 +77,7 @@ def open_kafka(
     if not aside:
         said = F.concat(
             F.lit(f"{address.topic}, partition "), F.col("partition"), F.lit(", offset "), F.col("offset"),
-            F.lit(f": no {format_} of the schema, or without its event time; give a bad_sink for such records, or "),
+            F.lit(f": no {format_} of the schema, or without its event time; give a corrupt_sink for such rows, or "),
             F.lit("mend the schema, and start again: nothing is lost"),
         )  # fmt: skip
         read = read.where(F.when(F.col("bad"), F.raise_error(said).cast("boolean")).otherwise(True))

@@ -9,9 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from weft.model import SourceError
 from weft.spark.kafka_connector import KIND as KAFKA
+from weft.spark.options import renamed
 from weft.spark.sources.kafka import open_kafka
 
-Bad = Literal["stop", "aside"]
+Corrupt = Literal["stop", "side"]
 
 FILE_FORMATS = ("parquet", "json", "csv", "orc")
 
@@ -20,6 +21,7 @@ class UnknownSource(SourceError):
     """A source that weft does not know, or cannot read."""
 
 
+@renamed(bad="corrupt")
 def open_source(
     spark: SparkSession,
     source: str,
@@ -28,23 +30,27 @@ def open_source(
     files_a_batch: int | None = None,
     rows_a_batch: int | None = None,
     event_time: str | None = None,
-    bad: Bad = "stop",
+    corrupt: Corrupt = "stop",
 ) -> DataFrame:
     """`parquet:folder`, `json:folder`, `csv:folder`, `orc:folder`, `kafka:host:port/topic`, or `rate:1000` (a second).
 
     The schema of a folder is read from what lies in it, unless it is given as DDL; that of a topic must be given.
-    A record of a topic that cannot be read, or has no `event_time`, fails its batch; with `bad="aside"` it goes to the
-    `bad_sink` that the job must be started with.
+    A record of a topic that cannot be read, or has no `event_time`, fails its batch; with `corrupt="side"` it goes to
+    the `corrupt_sink` that the job must be started with.
     """
+    if corrupt == "aside":  # type: ignore[comparison-overlap]
+        corrupt = "side"  # its name when the option was called bad
     kind, _, rest = source.partition(":")
     if kind == KAFKA:
         if files_a_batch is not None:
             raise UnknownSource("a topic has no files; say how many records a batch reads with --rows-a-batch")
         return open_kafka(
-            spark, source, schema=schema, event_time=event_time, rows_a_batch=rows_a_batch, aside=bad == "aside"
+            spark, source, schema=schema, event_time=event_time, rows_a_batch=rows_a_batch, aside=corrupt == "side"
         )
-    if rows_a_batch is not None or bad != "stop":
-        raise UnknownSource(f"{kind} is no topic of Kafka: --rows-a-batch and --bad-sink are for kafka:HOST:PORT/TOPIC")
+    if rows_a_batch is not None or corrupt != "stop":
+        raise UnknownSource(
+            f"{kind} is no topic of Kafka: --rows-a-batch and --corrupt-sink are for kafka:HOST:PORT/TOPIC"
+        )
     if kind == "rate":
         return spark.readStream.format("rate").option("rowsPerSecond", rest or "1000").load()
     if kind not in FILE_FORMATS or not rest:
