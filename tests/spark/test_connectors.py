@@ -14,8 +14,7 @@ import pytest
 from pyspark.errors import PySparkRuntimeError
 
 from weft.spark import connectors, open_source, weave
-from weft.spark.connectors import MissingConnector, resolving
-from weft.spark.kafka_connector import BadAddress, KafkaAddress
+from weft.spark.connectors import BadAddress, KafkaAddress, MissingConnector, resolving
 from weft.spark.sinks.json_rows import json_rows
 from weft.spark.sinks.kafka import KafkaSink, NoTopic
 from weft.spark.sinks.row_key import CannotTell, RowKey, identities

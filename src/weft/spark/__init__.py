@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from weft.spark.connectors import connectors  # the function, not the module of that name
+
 if TYPE_CHECKING:
-    from weft.spark.connectors import connectors
     from weft.spark.errors import NotServed, RunFailed
     from weft.spark.job import Job, weave
     from weft.spark.run import Run
@@ -18,7 +19,6 @@ _MODULES = {
     "NotServed": "errors",
     "Run": "run",
     "RunFailed": "errors",
-    "connectors": "connectors",
     "local_session": "session",
     "open_source": "sources.open",
     "weave": "job",

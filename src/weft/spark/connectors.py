@@ -1,17 +1,20 @@
-"""What Spark itself does not bring: its connectors, from Maven Central or from a folder of jars."""
+"""Connectors that Spark does not bring along: their jars, from Maven Central or from a folder, and Kafka's addresses.
+
+PySpark is imported where it is used: `weft.spark` offers `connectors`, and must not wait for it.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qsl
 
-import pyspark
-from pyspark.errors import AnalysisException, PySparkException
+from weft.model import SourceError, WeftError
 
-from weft.model import WeftError
-from weft.spark.kafka_connector import KIND, KafkaAddress
+KAFKA = "kafka"
 
 JARS = "WEFT_CONNECTOR_JARS"
 """A folder of jars that is used instead of Maven Central: without a network, or for another release."""
@@ -39,19 +42,23 @@ def connectors(*specs: str | None) -> dict[str, str]:
 
 
 def _needed(spec: str) -> Iterator[str]:
-    if spec.partition(":")[0] == KIND:
+    if spec.partition(":")[0] == KAFKA:
         yield "spark-sql-kafka-0-10"
         if KafkaAddress.of(spec).options.get("format") == "avro":
             yield "spark-avro"
 
 
 def _coordinates(name: str) -> str:
+    import pyspark
+
     return f"org.apache.spark:{name}_2.13:{pyspark.__version__}"
 
 
 @contextmanager
 def resolving(settings: Mapping[str, str]) -> Iterator[None]:
     """A session that does not start because a connector could not be resolved says so."""
+    from pyspark.errors import PySparkException
+
     try:
         yield
     except PySparkException as error:
@@ -68,6 +75,8 @@ def resolving(settings: Mapping[str, str]) -> Iterator[None]:
 @contextmanager
 def connected(name: str) -> Iterator[None]:
     """A session that was made without the connector says so."""
+    from pyspark.errors import AnalysisException
+
     try:
         yield
     except AnalysisException as error:
@@ -78,3 +87,36 @@ def connected(name: str) -> Iterator[None]:
             f"this Spark session was made without {_coordinates(name)}; make it with "
             f'.config("spark.jars.packages", "{_coordinates(name)}"), or with weft.spark.local_session(connectors(...))'
         ) from error
+
+
+class BadAddress(SourceError):
+    """A topic that is not written as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaAddress:
+    """Brokers, a topic, and options: weft's own, all others for Spark's connector under its own names.
+
+    >>> KafkaAddress.of("kafka:one:9092,two:9092/trades?format=csv&failOnDataLoss=false")
+    KafkaAddress(servers='one:9092,two:9092', topic='trades', options={'format': 'csv', 'failOnDataLoss': 'false'})
+    """
+
+    servers: str
+    topic: str
+    options: Mapping[str, str]
+
+    @classmethod
+    def of(cls, spec: str) -> KafkaAddress:
+        rest = spec.removeprefix(f"{KAFKA}:").removeprefix("//")
+        place, _, asked = rest.partition("?")
+        servers, _, topic = place.partition("/")
+        if not servers or not topic or "/" in topic:
+            raise BadAddress(
+                f"{KAFKA}:{place} names no topic; write kafka:HOST:PORT/TOPIC, with options as ?name=value&name=value"
+            )
+        return cls(servers, topic, dict(parse_qsl(asked, keep_blank_values=True)))
+
+    def for_spark(self, *own: str) -> dict[str, str]:
+        """What Spark's connector is told: where the brokers are, and every option that is not weft's `own`."""
+        passed = {name: value for name, value in self.options.items() if name not in own}
+        return {**passed, "kafka.bootstrap.servers": self.servers}

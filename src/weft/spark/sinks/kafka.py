@@ -11,8 +11,7 @@ from pyspark.sql import SparkSession
 
 from weft.engine import Layout
 from weft.model import SinkError, WeftError
-from weft.spark.connectors import connected
-from weft.spark.kafka_connector import KafkaAddress
+from weft.spark.connectors import KafkaAddress, connected
 from weft.spark.sinks.base import Answers
 from weft.spark.sinks.json_rows import json_rows
 from weft.spark.sinks.row_key import RETRACTED, RowKey, identities

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.model import SinkError
-from weft.spark.kafka_connector import KIND as KAFKA
+from weft.spark.connectors import KAFKA
 from weft.spark.sinks.base import Answers, BucketSink, DriverSink, Sink
 from weft.spark.sinks.parquet import ParquetSink
 from weft.spark.sinks.simple import CallbackSink, ConsoleSink, MemorySink, NoopSink

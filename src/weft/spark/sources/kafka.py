@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from weft.model import SourceError
-from weft.spark.connectors import connected
-from weft.spark.kafka_connector import KafkaAddress
+from weft.spark.connectors import KafkaAddress, connected
 
 BAD = "kafka_bad"
 """The value of a record that could not be read, in streams that are read with `corrupt="side"`."""

@@ -8,7 +8,7 @@ from typing import Literal
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.model import SourceError
-from weft.spark.kafka_connector import KIND as KAFKA
+from weft.spark.connectors import KAFKA
 from weft.spark.options import renamed
 from weft.spark.sources.kafka import open_kafka
 
