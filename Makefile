@@ -24,11 +24,11 @@ demo: jdk $(STAMP) ## run a hundred queries over a live stream for half a minute
 	$(BIN)/weft demo $(ARGS)
 
 kafka: jdk $(STAMP) ## start a real Kafka broker on 127.0.0.1:9092, and say how to weave from it
-	$(BIN)/python tests/integration/broker.py
+	$(BIN)/python -m tests.support.brokers
 
 lint: $(STAMP) ## ruff, mypy, and the import rules
-	$(BIN)/ruff check src bench tests
-	$(BIN)/ruff format --check --quiet src bench tests
+	$(BIN)/ruff check src bench tests tools
+	$(BIN)/ruff format --check --quiet src bench tests tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -36,18 +36,18 @@ test: jdk $(STAMP) ## all tests; ARGS="-k name" for some of them
 	$(BIN)/python -m pytest $(ARGS)
 
 soak: jdk $(STAMP) ## the tests that draw at random, ten times as long: a hundred and more kills, thousands of scripts
-	WEFT_SOAK=10 $(BIN)/python -m pytest tests/engine/test_changes.py tests/spark/test_recovery.py tests/spark/test_at_most.py tests/spark/test_scripts.py -k "script or random_moments" $(ARGS)
+	WEFT_SOAK=10 $(BIN)/python -m pytest tests/spark/queries tests/spark/execution -k "script or random_moments" $(ARGS)
 
 kills: jdk $(STAMP) ## one job, killed a hundred times at random moments: every answer is there, once
-	WEFT_KILLS=100 $(BIN)/python -m pytest tests/spark/test_recovery.py -k "random_moments_the_sink" --durations=1 $(ARGS)
+	WEFT_KILLS=100 $(BIN)/python -m pytest tests/spark/execution/test_recovery.py -k "random_moments_the_sink" --durations=1 $(ARGS)
 
 check: lint test ## lint, then test
 
 examples: jdk $(STAMP) ## run the notebooks of examples/ and keep what they show
-	for story in examples/*.ipynb; do $(BIN)/python tests/docs/notebooks.py $$story || exit 1; done
+	for story in examples/*.ipynb; do $(BIN)/python -m tools.notebooks $$story || exit 1; done
 
 docs: $(STAMP) ## the documentation as a site, in build/site; its reference pages are written from the code
-	$(BIN)/python tests/docs/reference.py
+	$(BIN)/python -m tools.reference
 	$(BIN)/mkdocs build --quiet
 
 bench: jdk $(STAMP) ## list the benchmarks and run a quick one against plain Spark

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.serving import served as served
+
 CONFIG = "XDG_CONFIG_HOME"
 """Where `weft calibrate` keeps what it measured. Plans follow that; tests must not hang on who has measured here."""
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reference import pages
 from typer.main import get_command
 
 import weft
+from tests.support import ROOT
+from tools.reference import pages
 from weft.cli import app
 
-ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -98,7 +98,7 @@ def test_the_reference_is_as_the_code_is(name: str) -> None:
 
 def run_apart(script: str, folder: Path, *arguments: str) -> str:
     """In a process of its own that begins in this folder, as its JVM does: paths in the pages are relative."""
-    there = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
+    there = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments], cwd=folder, env=there, capture_output=True, text=True, timeout=600
     )
@@ -140,7 +140,7 @@ def test_the_readme_runs(tmp_path: Path) -> None:
 SHOWN = """
 import json, sys
 from pathlib import Path
-from notebooks import run_notebook
+from tools.notebooks import run_notebook
 
 cells = run_notebook(Path(sys.argv[1]))["cells"]
 print(json.dumps([[output["output_type"] for output in cell.get("outputs", ())] for cell in cells]))

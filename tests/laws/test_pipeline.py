@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import sampled_from
 
-from compare import allowances, assert_same_rows, spark_answers
-from twin import Call, Fragment, Query, ValueColumn
+from tests.support.compare import allowances, assert_same_rows, spark_answers
+from tests.support.twin import Call, Fragment, Query, ValueColumn
+from tests.support.workloads import DELAYS, SCENES, Case, cases
 from weft.spark import Job, Run, weave
 from weft.spark.options import LEAST_MEMORY
-from workloads import DELAYS, SCENES, Case, cases
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

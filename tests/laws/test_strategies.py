@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimizer.exhaustive import cheapest, query
+from tests.support.exhaustive import cheapest, query
 from weft.model import Edges, Workload
 from weft.optimizer import STRATEGIES, TECHNIQUES, Cost, Statistics
 from weft.optimizer.edge_counting import edge_rate

@@ -6,10 +6,10 @@ from fractions import Fraction
 from itertools import combinations
 
 import pytest
-from exhaustive import cheapest, drawn, queries, query
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.exhaustive import cheapest, drawn, queries, query
 from weft.model import Workload
 from weft.optimizer import STRATEGIES, TECHNIQUES, Cost, Statistics, optimize
 from weft.optimizer.guarantee import QUARTER, certain_share, theorem_1

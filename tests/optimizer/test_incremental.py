@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from exhaustive import drawn, queries, query
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.exhaustive import drawn, queries, query
 from weft.model import InvalidWorkload
 from weft.optimizer import Cost, Statistics, optimize
 from weft.optimizer.incremental import CannotAmend, Curve, change_plan, deviates, excess

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pyarrow.parquet as pq
 import pytest
-from serving import rows, start
 
+from tests.support.serving import rows, start
 from weft.service import AnswerBuffer, Limits, Server, Service, make_app, open_socket
 from weft.spark.errors import RunFailed
 

@@ -16,7 +16,8 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from serving import Served
+
+from tests.support.serving import Served
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

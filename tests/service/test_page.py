@@ -15,8 +15,8 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from browser import open_browser
 
+from tests.support.browser import open_browser
 from weft.service import AnswerBuffer, Limits, Server, Service, make_app, open_socket
 from weft.spark import weave
 

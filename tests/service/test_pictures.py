@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import open_browser
 
+from tests.support import ROOT
+from tests.support.browser import open_browser
 from weft.demo import query_text
 from weft.demo.trades import DELAY, Trades
 from weft.service import AnswerBuffer, Limits, Server, Service, make_app, open_socket
@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif("WEFT_PICTURES" not in os.environ, reason="WEFT_PICTURES=1 makes the pictures of the docs anew"),
 ]
 
-FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
+FOLDER = ROOT / "docs" / "pictures"
 LARGEST = 300_000
 REFUSED = """CREATE VIEW everything AS
 SELECT symbol, collect_list(price) AS prices

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from compare import assert_same_rows
+from tests.support import ROOT
+from tests.support.compare import assert_same_rows
 from weft.spark import weave
 from weft.sql.extract import collect, to_sql
 
 pytestmark = pytest.mark.spark
 
-SCRIPT = Path(__file__).parent.parent / "sql" / "scripts" / "market.py"
+SCRIPT = ROOT / "tests" / "sql" / "extract" / "scripts" / "market.py"
 
 
 def test_an_imported_script_gives_the_rows_of_the_script(spark: Any) -> None:

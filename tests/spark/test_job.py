@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from test_recovery import write_rows
 from typer.testing import CliRunner
 
 import weft
+from tests.support.streams import write_rows
 from weft.calibration.weights import Weights, save_weights, weights_file
 from weft.cli import app
 from weft.optimizer import CannotOptimize

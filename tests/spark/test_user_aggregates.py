@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import weft
-from compare import assert_same_rows, spark_answers
+from tests.support.compare import assert_same_rows, spark_answers
 from weft.aggregates.user import InvalidAggregate
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.fixtures import read_cases
 
+from tests.support.fixtures import read_cases
 from weft.sql import Refused, parse
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -1,3 +1,0 @@
-"""The served run, for all tests here."""
-
-from serving import served as served
