@@ -35,7 +35,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 SHIPPED = [name for name in AGGREGATES if name in BUILT_IN or name in HOLISTIC]
 """Not those that somebody has registered since."""
 
-WRITTEN = "<!-- Written from the code by `make docs`: change the docstrings, not this page. -->"
+WRITTEN = "<!-- Generated from the code by `make docs`: change the docstrings, not this page. -->"
 
 
 def main() -> None:
@@ -65,13 +65,13 @@ def _page(parts: Iterable[str]) -> str:
 def _cards() -> Iterator[str]:
     yield "# Techniques and optimizers"
     yield (
-        "What each asks for, what it costs, and where it comes from. [How sharing is decided](sharing.md) says when "
-        "which is taken; [the papers' figures](figures.md) compare them."
+        "What each one requires, what it costs, and where it comes from. [How sharing is decided](sharing.md) says "
+        "when each is used; [the papers' figures](figures.md) compares them."
     )
     yield "## Techniques: windows from slices"
     yield (
-        "`weave(technique=...)` or `weft plan --technique NAME`; `auto` takes the fastest that was measured for each "
-        "operator. `n` is the number of slices in a window."
+        "`weave(technique=...)` or `weft plan --technique NAME`; `auto` takes the fastest measured technique for each "
+        "operator. `n` is the number of slices per window."
     )
     for name, recipe in TECHNIQUES.items():
         yield f"### {name}"
@@ -92,13 +92,13 @@ def _cards() -> Iterator[str]:
     yield from _families({**CHOOSERS, "gp": greedy_by_space})
     yield "### Dividing memory"
     yield from _families(ALLOCATIONS, level=4)
-    yield "## Placement: which node runs what"
+    yield "## Placement: which node runs which trees"
     yield "By the names of the dissertation's table 7: `g` groups, `w` weaves, `wg` does either."
     yield from _families({**OPTIMIZERS, "knee": knee})
-    yield "## Schedules: who runs when, where an answer is due at least so often"
+    yield "## Schedules: when queries with SLIDE AT MOST are answered"
     yield from _prose(policies)
     rows = [[name, _first(policy.split), _first(policy.reach)] for name, policy in POLICIES.items()]
-    yield _table(["policy", "who may run together", "who does run with the one that is due"], rows)
+    yield _table(["policy", "queries that may run together", "queries that run with one that is due"], rows)
 
 
 def _first(function: Callable[..., Any]) -> str:
@@ -181,11 +181,11 @@ def _scalars() -> str:
 def _refused() -> str:
     return "\n".join(
         [
-            "- Joins, subqueries, UNION and the like, ORDER BY, LIMIT, SELECT DISTINCT, CUBE, ROLLUP, GROUPING SETS.",
+            "- Joins, subqueries, set operations, ORDER BY, LIMIT, SELECT DISTINCT, CUBE, ROLLUP, GROUPING SETS.",
             f"- Aggregates that keep every row: {_listed(KEEPS_ROWS)}.",
-            f"- Functions over the rows around a row: OVER, {_listed(RANKINGS)}.",
-            f"- Functions that give something else each time: {_listed(NONDETERMINISTIC)}.",
-            f"- Functions that make several rows of one: {_listed(GENERATORS)}.",
+            f"- Window functions: OVER, {_listed(RANKINGS)}.",
+            f"- Non-deterministic functions: {_listed(NONDETERMINISTIC)}.",
+            f"- Generators, which make several rows of one: {_listed(GENERATORS)}.",
             "- `session_window`: its edges depend on the data, so no two queries can share slices of it.",
         ]
     )
@@ -242,7 +242,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _api() -> Iterator[str]:
     yield "# API reference"
-    yield "[Ten minutes](index.md) show it at work. Every error that weft raises is a `weft.WeftError`."
+    yield "[Ten minutes](index.md) shows an example. Every error that weft raises is a `weft.WeftError`."
     for name in ("weave", "optimize", "parse", "explain", "register"):
         yield from _function(f"weft.{name}", getattr(weft, name))
     yield "## Job"

@@ -96,9 +96,9 @@ def to_markdown(found: Sequence[Drawn], settings: ReportSettings) -> str:
         "# Results",
         "",
         f"Figures and tables of the papers as weft draws them, with {settings.sizes} sizes, seed {settings.seed}, and "
-        f"{'one workload' if settings.repeat == 1 else f'a mean of {settings.repeat} workloads'} a point. Of what the "
-        f"papers say {agree} agree, {differ} do not, and {unclear} cannot be told by these sizes; "
-        "[the papers' figures, and ours](figures.md) has the reasons. "
+        f"{'one workload' if settings.repeat == 1 else f'the mean of {settings.repeat} workloads'} per point. Of the "
+        f"papers' claims {agree} agree, {differ} do not, and these sizes cannot decide {unclear}; "
+        "[the papers' figures](figures.md) gives the reasons. "
         f"`weft bench report{' --quick' if settings.sizes == 'quick' else ''} --out docs` writes this page; "
         "`weft bench figure NAME` runs one figure.",
         "",

@@ -176,7 +176,7 @@ def load_claims(rows: list[Row]) -> list[Claim]:
     total = {row["series"]: row["total"] for row in rows}
     return [
         Claim("W_TN and WG_TN are very imbalanced",
-              f"the dearest node has {spread('w_tn'):.2f} and {spread('wg_tn'):.2f} times the mean",
+              f"the most expensive node has {spread('w_tn'):.2f} and {spread('wg_tn'):.2f} times the mean",
               min(spread("w_tn"), spread("wg_tn")) > 1.2),
         Claim("W_I and WG_I are well balanced", f"{spread('w_i'):.2f} and {spread('wg_i'):.2f} times",
               max(spread("w_i"), spread("wg_i")) < 1.1),

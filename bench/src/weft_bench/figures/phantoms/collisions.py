@@ -108,7 +108,7 @@ def clustered_claims(rows: list[Row]) -> list[Claim]:
 
 PHANTOM_COLLISIONS = (
     a_figure(7, "Collision rates of random rows", "groups_a_bucket", random_rows, match_claims, y="collision_rate"),
-    a_figure(8, "Collision rates, a row a flow", "groups_a_bucket", flow_rows, match_claims, y="collision_rate"),
+    a_figure(8, "Collision rates, one row per flow", "groups_a_bucket", flow_rows, match_claims, y="collision_rate"),
     a_figure(
         11,
         "Collision rates of clustered rows, by depth",
