@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from weft.calibration.weights import load_weights
+from weft.calibration.file import load_speeds, load_weights
 from weft.optimizer import optimize as optimize_workload
-from weft.optimizer.choose_techniques import Latency, known_latency, load_speeds, serve
+from weft.optimizer.choose_techniques import Latency, known_latency, serve
 from weft.plan import Plan
 from weft.sql.inputs import Queries, read_queries
 

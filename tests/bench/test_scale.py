@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from weft.calibration.weights import Weights, save_weights, weights_file
+from weft.calibration.file import Calibration, calibration_file, save_calibration
+from weft.calibration.weights import Weights
 from weft_bench.benchmarks.scale.benchmark import (
     SUMMARY,
     NoCluster,
@@ -66,7 +67,9 @@ def test_the_formula_of_the_sizing_page_is_beside_what_was_measured(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     points = [point("parquet", executors, 2.0) for executors in (1, 2)]
     assert set(compare_with_paper(points, ScaleSettings()).values()) == {None}
-    save_weights(Weights(batch=1, query=0, row=1e-6, partial=0, kept=0, operation=0, answer=0), weights_file())
+    save_calibration(
+        Calibration(Weights(batch=1, query=0, row=1e-6, partial=0, kept=0, operation=0, answer=0)), calibration_file()
+    )
     found = compare_with_paper(points, ScaleSettings(parquet=600_000))
     divided = 0.6 * len(os.sched_getaffinity(0))
     assert found["estimated_over_measured_1"] == pytest.approx((1 + divided) / 2)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from weft.calibration.weights import Weights, save_weights, weights_file
+from weft.calibration.file import Calibration, calibration_file, save_calibration
+from weft.calibration.weights import Weights
 from weft.cli import app
 
 QUERIES = """
@@ -144,11 +145,11 @@ def test_a_measured_machine_gives_the_plan_in_seconds(
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert "on this machine" not in plan(queries).stdout
-    save_weights(Weights(0.5, 1e-3, 1e-6, 1e-6, 1e-7, 1e-9, 1e-7), weights_file())
+    save_calibration(Calibration(Weights(0.5, 1e-3, 1e-6, 1e-6, 1e-7, 1e-9, 1e-7)), calibration_file())
     assert " s of work for each second of stream" in plan(queries).stdout
     few, many = (json.loads(plan(queries, "--json", "--groups", n).stdout)["seconds"] for n in ("1", "1000"))
     assert 0 < few < many
-    weights_file().write_text("{}")
+    calibration_file().write_text("{}")
     result = plan(queries)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "run `weft calibrate` again" in result.stderr
@@ -161,7 +162,7 @@ def test_seconds_are_compared_where_the_machine_was_measured(
     refused = plan(queries, "--cost", "seconds")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "weft calibrate" in refused.stderr
-    save_weights(Weights(0.5, 1e-3, 1e-7, 2e-6, 5e-8, 2e-9, 1e-7), weights_file())
+    save_calibration(Calibration(Weights(0.5, 1e-3, 1e-7, 2e-6, 5e-8, 2e-9, 1e-7)), calibration_file())
     found = plan(queries, "--cost", "seconds", "--groups", "1000", "--selectivity", "0.5", "--width", "2")
     assert "the least of" in found.stdout
     assert "operations, seconds" in plan(queries, "--cost", "money").stderr

@@ -6,19 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from weft.calibration.weights import BadWeights
+from weft.calibration.file import BadCalibration, Calibration, load_speeds, save_calibration
+from weft.calibration.speeds import DEFAULT_SPEEDS
 from weft.kernels import OPERATORS, OWN, TECHNIQUES, accepts
 from weft.model import ACQ, Call, Window
 from weft.optimizer import optimize
 from weft.optimizer.choose_techniques import (
-    DEFAULT_SPEEDS,
     STAND_INS,
     BadLatency,
     Counts,
     Speed,
     known_latency,
-    load_speeds,
-    save_speeds,
     serve,
 )
 from weft.optimizer.cost.omega import TECHNIQUES as OMEGAS
@@ -104,11 +102,12 @@ def test_explain_says_who_serves_and_by_how_much() -> None:
 
 
 def test_speeds_are_kept_and_a_torn_file_says_what_to_do(tmp_path: Path) -> None:
-    file = tmp_path / "deep" / "speeds.json"
+    file = tmp_path / "deep" / "calibration.json"
     assert load_speeds(file) is None
-    save_speeds(DEFAULT_SPEEDS, file)
+    save_calibration(Calibration(speeds=DEFAULT_SPEEDS), file)
     assert load_speeds(file) == DEFAULT_SPEEDS
-    for broken in ("{", "[]", '{"max": {"panes": {"build": 1}}}', file.read_text().replace("panes", "pains")):
+    incomplete = '{"version": 1, "speeds": {"max": {"panes": {"build": 1}}}}'
+    for broken in ("{", "5", incomplete, file.read_text().replace("panes", "pains")):
         file.write_text(broken)
-        with pytest.raises(BadWeights, match="run `weft calibrate` again"):
+        with pytest.raises(BadCalibration, match="run `weft calibrate` again"):
             load_speeds(file)

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from weft.calibration.weights import Weights, save_weights
+from weft.calibration.file import Calibration, save_calibration
+from weft.calibration.weights import Weights
 from weft.cli.app import app
 from weft.optimizer import optimize
 from weft.optimizer.cluster_model import BadCluster, Cluster, Keys, least_nodes, simulate, to_lowest
@@ -101,8 +102,8 @@ def test_clusters_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
 
 
 def test_the_command_says_what_a_cluster_would_do(tmp_path: Path) -> None:
-    weights = tmp_path / "weights.json"
-    save_weights(WEIGHTS, weights)
+    weights = tmp_path / "calibration.json"
+    save_calibration(Calibration(WEIGHTS), weights)
     command = [
         "simulate",
         "--nodes",

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 import weft
 from tests.support.streams import write_rows
-from weft.calibration.weights import Weights, save_weights, weights_file
+from weft.calibration.file import Calibration, calibration_file, save_calibration
+from weft.calibration.weights import Weights
 from weft.cli import app
 from weft.optimizer import CannotOptimize
 from weft.spark import NotServed, open_source, weave
@@ -82,7 +83,9 @@ def test_a_job_is_planned_by_seconds_where_the_machine_was_measured(
     queries = [f"SELECT sum(v) AS s FROM stream [RANGE {7 * slide} SECONDS SLIDE {slide} SECONDS]" for slide in (2, 3)]
     with pytest.raises(CannotOptimize, match="weft calibrate"):
         weave(table, queries, cost="seconds")
-    save_weights(Weights(batch=0, query=0, row=1.0, partial=0, kept=0, operation=0, answer=0), weights_file())
+    save_calibration(
+        Calibration(Weights(batch=0, query=0, row=1.0, partial=0, kept=0, operation=0, answer=0)), calibration_file()
+    )
     by_seconds = weave(table, queries, strategy="no_share", cost="seconds")
     by_operations = weave(table, queries, strategy="no_share")
     assert (len(by_seconds.plan.feeds), len(by_operations.plan.feeds)) == (1, 2)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 from weft.model import WeftError
-from weft.optimizer.phantoms import Configuration, GroupStatistics, Prices, Relation, read
+from weft.optimizer.phantoms import Configuration, GroupStatistics, ProbeCosts, Relation, read
 from weft.optimizer.phantoms.collisions import MU, Floats
 from weft.optimizer.phantoms.epochs import eviction_rate
 
@@ -60,7 +60,7 @@ def rates(
     }
 
 
-def row_cost(configuration: Configuration, x: Mapping[Relation, float], prices: Prices) -> float:
+def row_cost(configuration: Configuration, x: Mapping[Relation, float], prices: ProbeCosts) -> float:
     """Equation 7, for configurations whose queries are leaves."""
     cost = 0.0
     for relation in configuration.relations:
@@ -72,7 +72,7 @@ def row_cost(configuration: Configuration, x: Mapping[Relation, float], prices: 
 
 
 def emptying(
-    configuration: Configuration, x: Mapping[Relation, float], buckets: Mapping[Relation, int], prices: Prices
+    configuration: Configuration, x: Mapping[Relation, float], buckets: Mapping[Relation, int], prices: ProbeCosts
 ) -> float:
     """Equation 8: what every table above sends down, through all tables between."""
     cost = 0.0

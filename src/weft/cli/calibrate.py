@@ -12,9 +12,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from weft.calibration.table_costs import TablePrices, prices_file, save_prices
-from weft.calibration.weights import Weights, save_weights, weights_file
-from weft.optimizer.choose_techniques import Speeds, save_speeds, speeds_file
+from weft.calibration.file import Calibration, calibration_file, save_calibration
+from weft.calibration.speeds import Speeds
+from weft.calibration.table_costs import TableCosts
+from weft.calibration.weights import Weights
 from weft.plan import format
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ OF_VALUES = {
 
 
 def calibrate(
-    file: Annotated[Path | None, typer.Option(metavar="F", help="Where to write the weights.")] = None,
+    file: Annotated[Path | None, typer.Option(metavar="F", help="The file to write.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the weights as JSON.")] = False,
 ) -> None:
     """Measure this machine (about four minutes; best while it is idle), so that `weft plan` can estimate its load."""
@@ -57,10 +58,8 @@ def calibrate(
         fitted = measure(local_session(), say)
         speeds = measure_speeds(say)
         prices = measure_tables(local_session(), say)
-    path, weights = file or weights_file(), fitted.weights
-    save_weights(weights, path)
-    save_speeds(speeds, speeds_file(path))
-    save_prices(prices, prices_file(path))
+    path, weights = file or calibration_file(), fitted.weights
+    save_calibration(Calibration(weights, speeds, prices), path)
     if as_json:
         techniques = {o: {name: asdict(speed) for name, speed in of.items()} for o, of in speeds.items()}
         report = {
@@ -103,7 +102,7 @@ def _residual(fitted: Fit) -> str:
     return "\n".join(lines)
 
 
-def _tables(prices: TablePrices) -> Table:
+def _tables(prices: TableCosts) -> Table:
     """What decides where groupings are made."""
     table = Table("a core takes for", "in Spark", "in a bounded table (LFTA)")
     table.add_row("a row that comes there", "", _readable(prices.row))

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from weft.calibration.weights import weights_file
+from weft.calibration.file import calibration_file, is_calibrated
 from weft.cli.client import DEFAULT_PORT
 
 CANNOT_RUN = 1
@@ -259,7 +259,6 @@ def _kafka() -> Finding:
 
 
 def _calibrated() -> Finding:
-    path = weights_file()
-    if path.is_file():
-        return Finding("calibration", "ok", str(path))
+    if is_calibrated():
+        return Finding("calibration", "ok", str(calibration_file().parent))
     return Finding("calibration", "optional", "this machine was not measured", "weft calibrate, about four minutes")

@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 
-from weft.calibration.weights import load_weights
+from weft.calibration.file import load_speeds, load_weights
 from weft.cli.query_options import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
 from weft.model import WeftError
 from weft.optimizer import optimize
-from weft.optimizer.choose_techniques import known_latency, load_speeds, serve
+from weft.optimizer.choose_techniques import known_latency, serve
 from weft.optimizer.cost.omega import TECHNIQUES
 from weft.optimizer.cost.operations import Cost
 from weft.optimizer.cost.seconds import Stream, estimate

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from weft.calibration.weights import load_weights, weights_file
+from weft.calibration.file import calibration_file, load_weights
 from weft.cli.plan import parse_rate
 from weft.cli.query_options import Strategy, read_queries
 from weft.model import WeftError, Workload
@@ -56,7 +56,7 @@ def simulate(
     """Plan queries and say how busy each node of a cluster would be: with skewed keys, slow nodes, and one lost."""
     measured = load_weights(weights)
     if measured is None:
-        raise NotCalibrated(f"{weights or weights_file()} is not there; run `weft calibrate` first, four minutes")
+        raise NotCalibrated(f"{weights or calibration_file()} is not there; run `weft calibrate` first, four minutes")
     cluster, groups, stream = Cluster(nodes, buckets, slow, slowness), Keys(keys, skew), Stream(batch_seconds=batch)
     with Console(stderr=True).status("drawing and planning queries"):
         workload = _workload(file, queries, maximum_slide, rate, seed)

@@ -11,16 +11,14 @@ follows from four counts, which are the same for every group:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import Literal, cast, get_args
 
 from weft.aggregates import components
-from weft.aggregates.operators import ALGEBRAS, NEEDS, OWN, accepts, fallback
-from weft.calibration.weights import BadWeights, weights_file
+from weft.aggregates.operators import ALGEBRAS, accepts, fallback
+from weft.calibration.speeds import DEFAULT_SPEEDS, Speed, Speeds
 from weft.model import Call, PlanError, Window
 from weft.plan.logical import Plan, Served, Tree
 
@@ -45,16 +43,6 @@ BOUNDED = ("slick_deque_inv", "daba")
 
 class BadLatency(PlanError):
     """A latency that nobody can promise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """Nanoseconds for each of the four counts."""
-
-    build: float = 0.0
-    passed: float = 0.0
-    combined: float = 0.0
-    answer: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +73,6 @@ class Counts:
             + self.answers * speed.answer
         )
 
-
-Speeds = Mapping[str, Mapping[str, Speed]]
-"""Operator, technique, speed."""
 
 STAND_INS: Mapping[str, str] = {
     "argmax_first": "argmax_last",
@@ -139,78 +124,3 @@ def _choose(operator: str, technique: str, counts: Counts, speeds: Speeds | None
     taken = sorted((counts.nanoseconds(speed), name) for name, speed in known.items() if accepts(name, operator))
     (best, name), *others = taken
     return Served(operator, name, best, *((others[0][1], others[0][0]) if others else ()))
-
-
-def save_speeds(speeds: Speeds, path: Path) -> None:
-    """Beside the weights: a file of its own, so that either can be measured alone."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".tmp")
-    found = {operator: {name: asdict(speed) for name, speed in of.items()} for operator, of in speeds.items()}
-    partial.write_text(json.dumps(found, indent=2) + "\n")
-    partial.replace(path)
-
-
-def speeds_file(weights: Path | None = None) -> Path:
-    return (weights or weights_file()).with_name("speeds.json")
-
-
-def load_speeds(path: Path | None = None) -> Speeds | None:
-    """The speeds of this machine, if it was measured."""
-    path = path or speeds_file()
-    if not path.exists():
-        return None
-    try:
-        found = json.loads(path.read_text())
-        speeds = {operator: {name: Speed(**speed) for name, speed in of.items()} for operator, of in found.items()}
-        _check(speeds)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise BadWeights(f"{path} holds no speeds ({error}); run `weft calibrate` again, or delete it") from None
-    return speeds
-
-
-def _check(speeds: Speeds) -> None:
-    missing = DEFAULT_SPEEDS.keys() - speeds.keys()
-    if missing:
-        raise ValueError(f"there is no {min(missing)}")
-    for operator, of in speeds.items():
-        unknown = [name for name in of if name not in NEEDS and name not in OWN]
-        if unknown or not of:
-            raise ValueError(f"{operator} is served by {', '.join(unknown) or 'nothing'}")
-
-
-DEFAULT_SPEEDS: Speeds = {
-    "int_sum": {
-        "prefix": Speed(build=0.41, answer=1.30),
-        "blocks": Speed(build=2.75, answer=3.26),
-        "panes": Speed(build=0.01, combined=0.115, answer=1.09),
-        "two_stacks": Speed(build=0.02, passed=0.70, answer=1.69),
-        "slick_deque_inv": Speed(build=0.01, passed=0.21, answer=1.38),
-    },
-    "float_sum": {
-        "blocks": Speed(build=1.46, answer=1.72),
-        "panes": Speed(combined=0.362, answer=0.28),
-        "two_stacks": Speed(build=0.02, passed=1.41, answer=0.87),
-    },
-    "argmax_last": {
-        "blocks": Speed(build=7.16, answer=5.26),
-        "panes": Speed(build=0.01, combined=0.965, answer=0.21),
-        "two_stacks": Speed(build=0.02, passed=1.29, answer=2.66),
-        "slick_deque_non_inv": Speed(build=0.01, passed=5.05),
-    },
-    "max": {
-        "blocks": Speed(build=2.98, answer=3.36),
-        "panes": Speed(build=0.01, combined=0.169, answer=1.28),
-        "two_stacks": Speed(build=0.02, passed=1.52, answer=2.12),
-    },
-    "moments_2": {
-        "blocks": Speed(build=15.12, answer=7.34),
-        "panes": Speed(build=0.01, combined=4.198),
-        "two_stacks": Speed(build=0.01, passed=5.42),
-    },
-    "comoments": {
-        "blocks": Speed(build=26.04, answer=9.37),
-        "panes": Speed(build=0.01, combined=6.442),
-        "two_stacks": Speed(build=0.02, passed=11.68),
-    },
-}
-"""`weft calibrate --json` on two cores of an Intel Xeon; only their ratios matter."""

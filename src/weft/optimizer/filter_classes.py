@@ -20,8 +20,8 @@ from functools import cache, partial
 from itertools import combinations
 from math import exp, log, log1p
 
+from weft.calibration.table_costs import ProbeCosts
 from weft.optimizer.phantoms.rollup import NATIVE
-from weft.optimizer.phantoms.statistics import Prices
 
 Cuts = Mapping[str, frozenset[str]]
 """By column, where a filter cuts its values."""
@@ -49,7 +49,7 @@ def classes_cost(
     classes: Iterable[Sequence[int]],
     filters: Sequence[Cuts],
     rows: float,
-    prices: Prices = NATIVE,
+    prices: ProbeCosts = NATIVE,
     seen: Occurrences | None = None,
 ) -> float:
     """What a row costs with its filters in these classes, in the currency of the prices."""
@@ -57,7 +57,7 @@ def classes_cost(
 
 
 def _price(
-    filters: Sequence[Cuts], rows: float, prices: Prices, seen: Occurrences | None, members: frozenset[int]
+    filters: Sequence[Cuts], rows: float, prices: ProbeCosts, seen: Occurrences | None, members: frozenset[int]
 ) -> float:
     if seen is not None:
         return prices.probe + seen(sorted(members), rows) * prices.eviction
@@ -66,7 +66,7 @@ def _price(
 
 
 def filter_classes(
-    filters: Sequence[Cuts], rows: float, prices: Prices = NATIVE, seen: Occurrences | None = None
+    filters: Sequence[Cuts], rows: float, prices: ProbeCosts = NATIVE, seen: Occurrences | None = None
 ) -> list[list[int]]:
     """The places of filters that share a pass, for so many rows in a slice."""
     by_columns: dict[frozenset[str], list[int]] = {}

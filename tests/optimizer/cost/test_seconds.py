@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.calibration.weights import KEPT, MOVED, SENT, BadWeights, ValueWeights, Weights, load_weights, save_weights
+from weft.calibration.file import BadCalibration, Calibration, load_weights, save_calibration
+from weft.calibration.weights import KEPT, MOVED, SENT, ValueWeights, Weights
 from weft.model import ACQ, Call, Window
 from weft.optimizer import TECHNIQUES, CannotOptimize, Cost, Statistics, optimize
 from weft.optimizer.cost.seconds import BadStream, Stream, estimate
@@ -81,16 +82,17 @@ def test_values_that_were_measured_weigh_what_they_took() -> None:
 
 
 def test_a_file_of_weights_is_read_with_and_without_those_of_values(tmp_path: Path) -> None:
-    file = tmp_path / "weights.json"
+    file = tmp_path / "calibration.json"
     for weights in (replace(ONE, measured_values=ValueWeights(sent=3, kept=5, moved=7)), ONE):
-        save_weights(weights, file)
+        save_calibration(Calibration(weights), file)
         assert load_weights(file) == weights
-    found = json.loads(file.read_text())
-    del found["measured_values"]  # as earlier versions wrote it
-    file.write_text(json.dumps(found))
+    content = json.loads(file.read_text())
+    del content["weights"]["measured_values"]  # as earlier versions wrote it
+    file.write_text(json.dumps(content))
     assert load_weights(file) == ONE
-    file.write_text(json.dumps({**found, "measured_values": {"sent": 1}}))
-    with pytest.raises(BadWeights, match="weft calibrate"):
+    content["weights"]["measured_values"] = {"sent": 1}
+    file.write_text(json.dumps(content))
+    with pytest.raises(BadCalibration, match="weft calibrate"):
         load_weights(file)
 
 

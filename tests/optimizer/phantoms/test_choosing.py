@@ -18,7 +18,7 @@ from weft.optimizer.phantoms import (
     Configuration,
     Flows,
     GroupStatistics,
-    Prices,
+    ProbeCosts,
     Relation,
     allocate,
     choose,
@@ -106,7 +106,7 @@ def test_gc_covers_each_query_once_and_never_costs_more_than_no_phantom(
 def test_gp_covers_each_query_once_within_the_memory(
     queries: list[Relation], known: GroupStatistics, memory: float, phi: float
 ) -> None:
-    found = greedy_by_space(queries, known, memory, Prices(), phi)
+    found = greedy_by_space(queries, known, memory, ProbeCosts(), phi)
     _covers(found.configuration, queries)
     assert sum(found.allocated.space.values()) == pytest.approx(memory)
     costs = [step.cost for step in found.steps]
@@ -161,7 +161,7 @@ def test_what_cannot_be_chosen_from_is_refused() -> None:
     with pytest.raises(NoQueries, match="at least one"):
         choose([], RANDOM, 1000)
     with pytest.raises(WeftError, match="phi"):
-        greedy_by_space(SINGLES, RANDOM, 1000, Prices(), 0)
+        greedy_by_space(SINGLES, RANDOM, 1000, ProbeCosts(), 0)
 
 
 # Particular ones.

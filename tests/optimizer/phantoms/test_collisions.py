@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.plain_tables import collision_rate_by_occupancy, low_collision_rate, throw_by_loop
 from weft.optimizer.phantoms import (
     Flows,
-    Prices,
+    ProbeCosts,
     Seen,
     allocate,
     collision_rate,
@@ -98,7 +98,7 @@ def test_flow_lengths_of_the_last_window_tell_the_cost_of_the_next(
     buckets = begun.buckets(last.statistics(configuration.relations))
     flows = last.run(configuration, buckets).flows
     expected = price(configuration, last.statistics(configuration.relations, flows), begun.space).cost
-    assert following.run(configuration, buckets).row_cost(Prices()) == pytest.approx(expected, rel=0.1)
+    assert following.run(configuration, buckets).row_cost(ProbeCosts()) == pytest.approx(expected, rel=0.1)
 
 
 def test_flow_lengths_are_measured_by_depth_and_never_below_one() -> None:

@@ -25,7 +25,7 @@ from weft.optimizer.phantoms import (
     Configuration,
     Flows,
     GroupStatistics,
-    Prices,
+    ProbeCosts,
     Relation,
     allocate,
     choose,
@@ -61,7 +61,7 @@ def space_of(buckets: dict[Relation, int]) -> dict[Relation, float]:
 @pytest.mark.parametrize("text", SOME)
 @pytest.mark.parametrize("flows", [Flows(), Flows((30, 4, 1))])
 def test_costs_are_those_of_equations_7_and_8(text: str, flows: Flows) -> None:
-    configuration, prices = parse(text), Prices(2, 31)
+    configuration, prices = parse(text), ProbeCosts(2, 31)
     known = GroupStatistics(COUNTS, flows)
     buckets = {r: 40 + 17 * place for place, r in enumerate(configuration.relations)}
     x = rates(configuration, known, buckets)
@@ -71,7 +71,7 @@ def test_costs_are_those_of_equations_7_and_8(text: str, flows: Flows) -> None:
 
 
 def test_the_phantom_of_figure_2_saves_what_equation_3_says() -> None:
-    known, prices = GroupStatistics({**dict.fromkeys(map(read, "ABC"), 100.0), read("ABC"): 400.0}), Prices(1, 15)
+    known, prices = GroupStatistics({**dict.fromkeys(map(read, "ABC"), 100.0), read("ABC"): 400.0}), ProbeCosts(1, 15)
     without = price(parse("A B C"), known, dict.fromkeys(map(read, "ABC"), 400.0), prices).cost
     tables = {**dict.fromkeys(map(read, "ABC"), 200.0), read("ABC"): 600.0}
     with_it = price(parse("ABC(A B C)"), known, tables, prices).cost
@@ -109,7 +109,7 @@ def test_a_cycle_that_is_no_multiple_is_refused() -> None:
 
 
 def test_emptying_is_spread_over_the_rows_of_a_cycle_as_in_equation_29() -> None:
-    configuration, prices = parse("ABC(AB(A B) C)"), Prices()
+    configuration, prices = parse("ABC(AB(A B) C)"), ProbeCosts()
     epochs = dict(zip(map(read, "ABC"), ((2,), (3,), (5,))))
     known = GroupStatistics(COUNTS, Flows((10, 2)), rows=5000, epochs=epochs)
     buckets = dict.fromkeys(configuration.relations, 50)
@@ -129,7 +129,7 @@ def test_emptying_is_spread_over_the_rows_of_a_cycle_as_in_equation_29() -> None
 def test_two_levels_are_divided_by_equations_21_and_22() -> None:
     known = GroupStatistics({read("A"): 400.0, read("B"): 100.0, read("C"): 900.0, read("ABC"): 3000.0})
     memory, c1, c2 = 20_000, 1.0, 15.0
-    found = allocate(parse("ABC(A B C)"), known, memory, Prices(c1, c2)).space
+    found = allocate(parse("ABC(A B C)"), known, memory, ProbeCosts(c1, c2)).space
     roots = {name: sqrt(known.groups[read(name)] * 2) for name in "ABC"}  # g * h instead of g: section 6.4
     total = sum(roots.values())
     bottom = MU * c2 * total + sqrt(MU**2 * c2**2 * total**2 + 3 * MU * c1 * c2 * memory)
@@ -201,7 +201,7 @@ def every_division(shares: int, tables: int) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("text", ["A B C", "ABC(A B C)", "ABC(AC(A C) B)", "AB*(A) C"])
 @pytest.mark.parametrize("rows", [float("inf"), 2000.0])
 def test_es_is_the_best_of_all_divisions(text: str, rows: float) -> None:
-    configuration, prices, shares, memory = parse(text), Prices(), 10, 3000.0
+    configuration, prices, shares, memory = parse(text), ProbeCosts(), 10, 3000.0
     epochs = {read("A"): (2,), read("B"): (3,)}
     known = GroupStatistics(COUNTS, Flows((4, 2)), rows, epochs)
     forests = Forests.one(configuration, known)
@@ -227,7 +227,7 @@ def test_es_gives_out_all_memory_where_emptying_costs_nothing() -> None:
 def test_es_refuses_more_tables_than_shares() -> None:
     forests = Forests.one(parse("A B C D"), GroupStatistics(COUNTS))
     with pytest.raises(TooManyTables, match="4 tables cannot have a share each of 3"):
-        exhaustive_space(forests, 100, Prices(), shares=3)
+        exhaustive_space(forests, 100, ProbeCosts(), shares=3)
 
 
 @pytest.mark.parametrize("memory", [0, -1, float("nan"), float("inf")])
@@ -250,7 +250,7 @@ def test_names_that_there_are_not_are_refused() -> None:
 @pytest.mark.parametrize("share", [0.99, 0.9, 0.8])
 def test_shrink_and_shift_come_just_below_the_peak(share: float) -> None:
     # Long flows at all depths: few groups that a phantom throws down are thrown out of a query's table.
-    known, prices = GroupStatistics(COUNTS, Flows((30, 20, 20))), Prices()
+    known, prices = GroupStatistics(COUNTS, Flows((30, 20, 20))), ProbeCosts()
     begun = allocate(parse("ABCD(AB BCD(BC BD CD))"), known, 6000)
     peak = share * begun.emptying
     smaller, moved = (way(begun, known, prices, peak) for way in (shrink, shift))
@@ -267,14 +267,14 @@ def test_shrink_and_shift_come_just_below_the_peak(share: float) -> None:
 
 
 def test_shift_gives_up_where_queries_collide_with_what_it_sends_them() -> None:
-    known, prices = GroupStatistics(COUNTS), Prices()
+    known, prices = GroupStatistics(COUNTS), ProbeCosts()
     begun = allocate(parse("ABCD(AB BCD(BC BD CD))"), known, 600)
     assert shift(begun, known, prices, 0.9 * begun.emptying) is None
     assert within_peak(begun, known, prices, 0.9 * begun.emptying).emptying <= 0.9 * begun.emptying
 
 
 def test_a_peak_that_is_high_enough_changes_nothing_and_one_too_low_is_refused() -> None:
-    known, prices = GroupStatistics(COUNTS), Prices()
+    known, prices = GroupStatistics(COUNTS), ProbeCosts()
     begun = allocate(parse("ABC(A B C)"), known, 6000)
     assert within_peak(begun, known, prices, begun.emptying) is begun
     assert shift(allocate(parse("A B"), known, 6000), known, prices, 10) is None

@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.compare import assert_same_rows
 from weft.aggregates import register
-from weft.calibration.table_costs import TablePrices, prices_file, save_prices
+from weft.calibration.file import Calibration, calibration_file, save_calibration
+from weft.calibration.table_costs import TableCosts
 from weft.spark import weave
 from weft.spark.execution.failing_queries import QueriesFailed
 from weft.spark.options import LEAST_MEMORY
@@ -254,7 +255,7 @@ def test_tables_beside_spark_are_taken_where_they_are_clearly_cheaper(
 
     def tabled(**dearer: float) -> bool:
         prices = {"row": 1e-9, "probe": 1e-9, "eviction": 1e-7, "native_probe": 1e-9, "native_eviction": 1e-7, **dearer}
-        save_prices(TablePrices(**prices), prices_file())
+        save_calibration(Calibration(table_costs=TableCosts(**prices)), calibration_file())
         job = weave(table, [by("a", "count(*)"), by("b", "sum(a)")])
         job.run_bounded("noop")
         return job.physical.phantoms.lfta is not None

@@ -16,7 +16,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.calibration.weights import Weights, load_weights
+from weft.calibration.file import load_weights
+from weft.calibration.weights import Weights
 from weft.optimizer.cost.seconds import Stream, estimate
 from weft.optimizer.paper_workloads import Shape, generate
 from weft_bench.benchmark import BadSetting, Benchmark, Report, Row, Say, option, whole

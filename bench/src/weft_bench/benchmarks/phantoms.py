@@ -12,7 +12,7 @@ from weft.optimizer.phantoms import (
     FeedingGraph,
     Flows,
     GroupStatistics,
-    Prices,
+    ProbeCosts,
     Relation,
     allocate,
     choose,
@@ -126,7 +126,10 @@ def _against_all(seed: int) -> Row:
     memory = float(random.choice((20_000, 40_000, 100_000)))
     found, best = (choose(queries, known, memory, chooser=chooser) for chooser in ("gc", "epes"))
     some = configurations(queries)[::5]
-    ratios = [allocate(c, known, memory, Prices()).cost / allocate(c, known, memory, Prices(), "es").cost for c in some]
+    ratios = [
+        allocate(c, known, memory, ProbeCosts()).cost / allocate(c, known, memory, ProbeCosts(), "es").cost
+        for c in some
+    ]
     return {
         "seed": seed,
         "memory": memory,

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from weft.calibration.measure.fitting import Say, best_of, least_squares
+from weft.calibration.speeds import Speed, Speeds
 from weft.kernels import OWN, accepts, technique
-from weft.optimizer.choose_techniques import CANDIDATES, Speed, Speeds
+from weft.optimizer.choose_techniques import CANDIDATES
 
 OPERATORS = ("int_sum", "float_sum", "argmax_last", "max", "moments_2", "comoments")
 """The others take as long as one of these (`STAND_INS`)."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.calibration.measure.fitting import Say
-from weft.calibration.table_costs import TablePrices
+from weft.calibration.table_costs import TableCosts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +25,7 @@ LEAST = 1e-9
 """Nothing is free: where noise hides a price, it is this."""
 
 
-def measure_tables(spark: SparkSession, say: Say, rows: int = ROWS, turns: int = 2) -> TablePrices:
+def measure_tables(spark: SparkSession, say: Say, rows: int = ROWS, turns: int = 2) -> TableCosts:
     """Seconds of one core: differences between runs over no rows, rows of few groups, and as many groups as rows."""
     folder = Path(tempfile.mkdtemp(prefix="weft-calibrate-"))
     cores = int(spark.sparkContext.defaultParallelism)
@@ -43,7 +43,7 @@ def measure_tables(spark: SparkSession, say: Say, rows: int = ROWS, turns: int =
         return max(LEAST, cores * (taken[groupings, name] - taken[groupings, less]) / rows)
 
     probe = _probe_seconds(rows)
-    return TablePrices(
+    return TableCosts(
         row=max(LEAST, a_row("lfta", "few", "none") - probe),
         probe=probe,
         eviction=a_row("lfta", "many", "few"),

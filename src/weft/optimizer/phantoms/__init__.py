@@ -1,5 +1,6 @@
 """Group-bys that share work through phantoms: finer groupings that no query has, but that feed several queries."""
 
+from weft.calibration.table_costs import ProbeCosts
 from weft.optimizer.phantoms.allocation import ALLOCATIONS, Allocated, allocate, price
 from weft.optimizer.phantoms.base import Choice, Step
 from weft.optimizer.phantoms.choosers import CHOOSERS, choose
@@ -10,7 +11,7 @@ from weft.optimizer.phantoms.exhaustive_phantoms import EXHAUSTIVE_LIMIT, config
 from weft.optimizer.phantoms.feeding_graph import FeedingGraph
 from weft.optimizer.phantoms.greedy_space import PHI, greedy_by_space
 from weft.optimizer.phantoms.relation import InvalidNotation, Relation, read, show
-from weft.optimizer.phantoms.statistics import GroupStatistics, Prices, UnknownGroups, estimate
+from weft.optimizer.phantoms.statistics import GroupStatistics, UnknownGroups, estimate
 
 __all__ = [
     "ALLOCATIONS",
@@ -25,7 +26,7 @@ __all__ = [
     "GroupStatistics",
     "InvalidConfiguration",
     "InvalidNotation",
-    "Prices",
+    "ProbeCosts",
     "Relation",
     "Seen",
     "Step",

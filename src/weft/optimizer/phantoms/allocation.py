@@ -10,15 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from weft.calibration.table_costs import ProbeCosts
 from weft.model import PlanError, WeftError
 from weft.optimizer.phantoms.collisions import MU, Floats
 from weft.optimizer.phantoms.configuration import Configuration
 from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.exhaustive_space import exhaustive_space
 from weft.optimizer.phantoms.relation import Relation
-from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
+from weft.optimizer.phantoms.statistics import GroupStatistics
 
-Allocation = Callable[[Forests, float, Prices], Floats]
+Allocation = Callable[[Forests, float, ProbeCosts], Floats]
 """Gives each table of each forest its space, and the stream all of it."""
 
 
@@ -26,7 +27,7 @@ class NoMemory(PlanError):
     """Nothing to divide."""
 
 
-def linear_supernodes(forests: Forests, memory: float, prices: Prices) -> Floats:
+def linear_supernodes(forests: Forests, memory: float, prices: ProbeCosts) -> Floats:
     """SL: a table and all that it feeds count as one with the sum of their groups, divided again and again."""
     weight = forests.weight.copy()
     for level in reversed(forests.levels):
@@ -34,7 +35,7 @@ def linear_supernodes(forests: Forests, memory: float, prices: Prices) -> Floats
     return _unfold(forests, np.sqrt(weight), memory, prices)
 
 
-def root_supernodes(forests: Forests, memory: float, prices: Prices) -> Floats:
+def root_supernodes(forests: Forests, memory: float, prices: ProbeCosts) -> Floats:
     """SR: the same, but the square roots of the groups are added."""
     root = np.sqrt(forests.weight)
     for level in reversed(forests.levels):
@@ -42,7 +43,7 @@ def root_supernodes(forests: Forests, memory: float, prices: Prices) -> Floats:
     return _unfold(forests, root, memory, prices)
 
 
-def _unfold(forests: Forests, root: Floats, memory: float, prices: Prices) -> Floats:
+def _unfold(forests: Forests, root: Floats, memory: float, prices: ProbeCosts) -> Floats:
     """From the stream down: what a supernode has is divided between its table and those that this feeds.
 
     Two levels have an optimum (equations 21 and 22): the fed ones get `ratio * root`, more than half stays above. The
@@ -65,12 +66,12 @@ def _unfold(forests: Forests, root: Floats, memory: float, prices: Prices) -> Fl
     return own
 
 
-def linear_proportion(forests: Forests, memory: float, prices: Prices) -> Floats:
+def linear_proportion(forests: Forests, memory: float, prices: ProbeCosts) -> Floats:
     """PL: in proportion to the groups."""
     return _in_proportion(forests, forests.groups * forests.widths, memory)
 
 
-def root_proportion(forests: Forests, memory: float, prices: Prices) -> Floats:
+def root_proportion(forests: Forests, memory: float, prices: ProbeCosts) -> Floats:
     """PR: in proportion to the square roots of the groups."""
     return _in_proportion(forests, np.sqrt(forests.groups * forests.widths), memory)
 
@@ -113,7 +114,7 @@ def allocate(
     configuration: Configuration,
     statistics: GroupStatistics,
     memory: float,
-    prices: Prices | None = None,
+    prices: ProbeCosts | None = None,
     allocation: str = "sl",
 ) -> Allocated:
     """
@@ -125,12 +126,12 @@ def allocate(
     ({'AB': 6375, 'A': 2417, 'B': 1208}, 2.9)
     """
     check_memory(memory)
-    prices = prices or Prices()
+    prices = prices or ProbeCosts()
     forests = Forests.one(configuration, statistics)
     return given(configuration, forests, named(allocation)(forests, memory, prices), prices)
 
 
-def given(configuration: Configuration, forests: Forests, space: Floats, prices: Prices) -> Allocated:
+def given(configuration: Configuration, forests: Forests, space: Floats, prices: ProbeCosts) -> Allocated:
     """What a division costs, however it was made."""
     return Allocated(
         configuration,
@@ -144,12 +145,12 @@ def price(
     configuration: Configuration,
     statistics: GroupStatistics,
     space: Mapping[Relation, float],
-    prices: Prices | None = None,
+    prices: ProbeCosts | None = None,
 ) -> Allocated:
     """The same for space that somebody else divided."""
     forests = Forests.one(configuration, statistics)
     entries = np.array([*(float(space[r]) for r in configuration.relations), sum(space.values())])
-    return given(configuration, forests, entries, prices or Prices())
+    return given(configuration, forests, entries, prices or ProbeCosts())
 
 
 def check_memory(memory: float) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from weft.calibration.table_costs import ProbeCosts
 from weft.model import WeftError
 from weft.optimizer.phantoms.allocation import Allocation, check_memory, named
 from weft.optimizer.phantoms.base import Choice
@@ -21,13 +22,13 @@ from weft.optimizer.phantoms.exhaustive_phantoms import exhaustive
 from weft.optimizer.phantoms.greedy_collisions import greedy_by_collisions
 from weft.optimizer.phantoms.greedy_space import greedy_by_space
 from weft.optimizer.phantoms.relation import Relation
-from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
+from weft.optimizer.phantoms.statistics import GroupStatistics
 
-Chooser = Callable[[Iterable[Relation], GroupStatistics, float, Prices, Allocation], Choice]
+Chooser = Callable[[Iterable[Relation], GroupStatistics, float, ProbeCosts, Allocation], Choice]
 
 
 def _by_space(
-    queries: Iterable[Relation], statistics: GroupStatistics, memory: float, prices: Prices, allocation: Allocation
+    queries: Iterable[Relation], statistics: GroupStatistics, memory: float, prices: ProbeCosts, allocation: Allocation
 ) -> Choice:
     """Divides by itself, whatever the allocation."""
     return greedy_by_space(queries, statistics, memory, prices)
@@ -40,7 +41,7 @@ def choose(
     queries: Iterable[Relation],
     statistics: GroupStatistics,
     memory: float,
-    prices: Prices | None = None,
+    prices: ProbeCosts | None = None,
     chooser: str = "gc",
     allocation: str | None = None,
 ) -> Choice:
@@ -49,4 +50,4 @@ def choose(
     if chooser not in CHOOSERS:
         raise WeftError(f"there is no way to choose phantoms {chooser!r}; choose one of {', '.join(CHOOSERS)}")
     divide = named(allocation or ("es" if chooser == "epes" else "sl"))
-    return CHOOSERS[chooser](queries, statistics, memory, prices or Prices(), divide)
+    return CHOOSERS[chooser](queries, statistics, memory, prices or ProbeCosts(), divide)

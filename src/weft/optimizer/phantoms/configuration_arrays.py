@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.calibration.table_costs import ProbeCosts
 from weft.optimizer.phantoms.collisions import Floats, Flows, collision_rate
 from weft.optimizer.phantoms.configuration import Configuration
 from weft.optimizer.phantoms.epochs import eviction_rate
 from weft.optimizer.phantoms.relation import Relation
-from weft.optimizer.phantoms.statistics import GroupStatistics, Prices, estimate
+from weft.optimizer.phantoms.statistics import GroupStatistics, estimate
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -118,7 +119,7 @@ class Forests:
     def collision_rates(self, space: Floats) -> Floats:
         return collision_rate(self.groups, space / self.widths) / self.flow
 
-    def leaving(self, space: Floats, prices: Prices) -> Floats:
+    def leaving(self, space: Floats, prices: ProbeCosts) -> Floats:
         """What one group costs that leaves a table: an eviction where it is asked for, and a row for each table below.
 
         A row that comes to a table costs a probe and, in the share that collides, what one group costs that leaves it.
@@ -130,17 +131,17 @@ class Forests:
             leaving = leaving + self.fed(level, prices.probe + rates[level] * leaving[level])
         return leaving
 
-    def row_cost(self, space: Floats, prices: Prices) -> Floats:
+    def row_cost(self, space: Floats, prices: ProbeCosts) -> Floats:
         """A row within an epoch, in each configuration (equation 7)."""
         cost: Floats = self.leaving(space, prices)[self.source]
         return cost
 
-    def emptying(self, space: Floats, prices: Prices) -> Floats:
+    def emptying(self, space: Floats, prices: ProbeCosts) -> Floats:
         """Emptying each table once, the finest first: the work at the end of an epoch (equation 8)."""
         work: Floats = self.by_table(self._entries(space) * self.leaving(space, prices)).sum(1)
         return work
 
-    def cost(self, space: Floats, prices: Prices) -> Floats:
+    def cost(self, space: Floats, prices: ProbeCosts) -> Floats:
         """A row, with its share in emptying tables where epochs end (equation 29, over the rows of a cycle)."""
         leaving = self.leaving(space, prices)
         within: Floats = leaving[self.source]

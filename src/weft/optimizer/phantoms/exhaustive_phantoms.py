@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
+from weft.calibration.table_costs import ProbeCosts
 from weft.model import PlanError
 from weft.optimizer.phantoms.allocation import Allocated, Allocation, given
 from weft.optimizer.phantoms.base import Choice, Step
@@ -20,7 +21,7 @@ from weft.optimizer.phantoms.configuration import Configuration, Table
 from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.exhaustive_space import exhaustive_space
 from weft.optimizer.phantoms.relation import Relation, order
-from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
+from weft.optimizer.phantoms.statistics import GroupStatistics
 
 EXHAUSTIVE_LIMIT = 6
 """Group-bys: 6 have 5,504 configurations and take a minute, 7 have 78,416."""
@@ -34,7 +35,7 @@ def exhaustive(
     queries: Iterable[Relation],
     statistics: GroupStatistics,
     memory: float,
-    prices: Prices,
+    prices: ProbeCosts,
     allocation: Allocation = exhaustive_space,
 ) -> Choice:
     asked = sorted(set(queries), key=order)
@@ -49,7 +50,7 @@ def exhaustive(
 
 
 def _allocated(
-    configuration: Configuration, statistics: GroupStatistics, memory: float, prices: Prices, allocation: Allocation
+    configuration: Configuration, statistics: GroupStatistics, memory: float, prices: ProbeCosts, allocation: Allocation
 ) -> Allocated:
     forests = Forests.one(configuration, statistics)
     return given(configuration, forests, allocation(forests, memory, prices), prices)

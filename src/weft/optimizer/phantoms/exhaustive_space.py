@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from weft.calibration.table_costs import ProbeCosts
 from weft.model import PlanError
 from weft.optimizer.phantoms.collisions import Floats, collision_rate
 from weft.optimizer.phantoms.configuration_arrays import Forests, Ints
-from weft.optimizer.phantoms.statistics import Prices
 
 SHARES = 100
 """The paper's granularity: 1 % of the memory."""
@@ -30,7 +30,7 @@ class TooManyTables(PlanError):
     """More tables than shares."""
 
 
-def exhaustive_space(forests: Forests, memory: float, prices: Prices, shares: int = SHARES) -> Floats:
+def exhaustive_space(forests: Forests, memory: float, prices: ProbeCosts, shares: int = SHARES) -> Floats:
     space = np.full(forests.number * forests.width, float(memory))
     for number in range(forests.number):
         _Search(forests, number, memory, prices, shares).write(space)
@@ -50,7 +50,7 @@ def finest(deepest: int, shares: int) -> int:
 class _Search:
     """One forest. `m` counts shares; the best for fewer shares than tables is infinite."""
 
-    def __init__(self, forests: Forests, number: int, memory: float, prices: Prices, shares: int) -> None:
+    def __init__(self, forests: Forests, number: int, memory: float, prices: ProbeCosts, shares: int) -> None:
         self.begin = number * forests.width
         self.emptied = np.isfinite(forests.stream.rows)
         deepest = int(forests.depth[self.begin : self.begin + forests.tables].max(initial=1))

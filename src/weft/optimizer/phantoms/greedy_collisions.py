@@ -10,14 +10,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from weft.calibration.table_costs import ProbeCosts
 from weft.optimizer.phantoms.allocation import Allocation, given
 from weft.optimizer.phantoms.base import Additions, Candidates, Choice, Fed, Moves, Step
 from weft.optimizer.phantoms.relation import Relation
-from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
+from weft.optimizer.phantoms.statistics import GroupStatistics
 
 
 def greedy_by_collisions(
-    queries: Iterable[Relation], statistics: GroupStatistics, memory: float, prices: Prices, allocation: Allocation
+    queries: Iterable[Relation], statistics: GroupStatistics, memory: float, prices: ProbeCosts, allocation: Allocation
 ) -> Choice:
     candidates = Candidates(queries, statistics)
     left = candidates.phantoms
@@ -47,13 +48,13 @@ def greedy_by_collisions(
     return Choice(given(configuration, forests, allocation(forests, memory, prices), prices), tuple(steps))
 
 
-def _cost(fed: Fed, memory: float, prices: Prices, allocation: Allocation) -> float:
+def _cost(fed: Fed, memory: float, prices: ProbeCosts, allocation: Allocation) -> float:
     forests = fed.forests()
     return float(forests.cost(allocation(forests, memory, prices), prices)[0])
 
 
 def _best(
-    ways: Additions | Moves, cost: float, memory: float, prices: Prices, allocation: Allocation
+    ways: Additions | Moves, cost: float, memory: float, prices: ProbeCosts, allocation: Allocation
 ) -> tuple[Step, Fed] | None:
     """The cheapest of these, where it is cheaper than what there is."""
     if not len(ways):

@@ -10,20 +10,21 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from weft.calibration.table_costs import ProbeCosts
 from weft.model import WeftError
 from weft.optimizer.phantoms.allocation import allocate
 from weft.optimizer.phantoms.base import Additions, Candidates, Choice, Step
 from weft.optimizer.phantoms.collisions import Floats
 from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.relation import Relation
-from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
+from weft.optimizer.phantoms.statistics import GroupStatistics
 
 PHI = 1.0
 """Buckets a group where nothing is said; the paper tries 0.6 to 2 and finds no value that is good everywhere."""
 
 
 def greedy_by_space(
-    queries: Iterable[Relation], statistics: GroupStatistics, memory: float, prices: Prices, phi: float = PHI
+    queries: Iterable[Relation], statistics: GroupStatistics, memory: float, prices: ProbeCosts, phi: float = PHI
 ) -> Choice:
     if not phi > 0:
         raise WeftError(f"phi is buckets a group and must be above 0, got {phi}")

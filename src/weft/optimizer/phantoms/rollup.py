@@ -23,13 +23,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.calibration.table_costs import ProbeCosts
 from weft.optimizer.phantoms.configuration import Configuration
 from weft.optimizer.phantoms.relation import Relation, order
-from weft.optimizer.phantoms.statistics import Prices
 
 Floats = NDArray[np.float64]
 
-NATIVE = Prices(probe=1.0, eviction=8.0)
+NATIVE = ProbeCosts(probe=1.0, eviction=8.0)
 """A row in Spark's hash aggregation, and a partial that is shuffled and merged."""
 
 
@@ -67,7 +67,7 @@ class RollUp:
         return Configuration.of(parents, [group_by.relation for group_by in self.asked])
 
 
-def roll_up(asked: Sequence[Asked], candidates: Mapping[Relation, float], prices: Prices = NATIVE) -> RollUp:
+def roll_up(asked: Sequence[Asked], candidates: Mapping[Relation, float], prices: ProbeCosts = NATIVE) -> RollUp:
     """`candidates` are relations that could feed, with their partials a row. Tables are opened and closed one at a
     time as long as that saves something."""
     relations = sorted(candidates, key=order)

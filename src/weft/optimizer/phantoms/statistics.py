@@ -17,28 +17,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from weft.model import PlanError, WeftError
+from weft.model import PlanError
 from weft.optimizer.phantoms.collisions import Flows
 from weft.optimizer.phantoms.relation import Relation, order, show
 
 
 class UnknownGroups(PlanError):
     """A relation whose groups nobody counted and nothing tells."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """`probe` (c1) is a look at a bucket, `eviction` (c2) a partial that leaves the tables for the answers.
-
-    The paper's system had a ratio of 15.
-    """
-
-    probe: float = 1.0
-    eviction: float = 15.0
-
-    def __post_init__(self) -> None:
-        if not (self.probe > 0 and self.eviction > 0):
-            raise WeftError(f"prices must be above 0, got {self.probe} a probe and {self.eviction} an eviction")
 
 
 @dataclass(frozen=True, slots=True)

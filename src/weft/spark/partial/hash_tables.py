@@ -22,7 +22,7 @@ from weft.optimizer.phantoms import (
     Configuration,
     Flows,
     GroupStatistics,
-    Prices,
+    ProbeCosts,
     Relation,
     Step,
     Table,
@@ -143,7 +143,7 @@ def make_lfta(
     rows: int,
     flows: Flows,
     memory: int,
-    prices: Prices,
+    prices: ProbeCosts,
     how: str = "auto",
 ) -> HashTables:
     """Phantoms and buckets for these feeds in so many bytes, by the groups that so many rows had.
@@ -170,7 +170,7 @@ def make_lfta(
 
 
 def _chosen(
-    queries: Iterable[Relation], statistics: GroupStatistics, memory: float, prices: Prices, how: str
+    queries: Iterable[Relation], statistics: GroupStatistics, memory: float, prices: ProbeCosts, how: str
 ) -> Choice:
     asked = tuple(queries)
     if how == "auto":

@@ -9,12 +9,13 @@ from fractions import Fraction
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from weft.calibration.weights import Weights, load_weights
+from weft.calibration.file import load_speeds, load_weights
+from weft.calibration.weights import Weights
 from weft.engine import Layout
 from weft.engine.layout import MARKS, TreeLayout
 from weft.model import ACQ, Workload, at_intervals
 from weft.optimizer import TECHNIQUES, Cost, Stream, optimize
-from weft.optimizer.choose_techniques import load_speeds, serve
+from weft.optimizer.choose_techniques import serve
 from weft.optimizer.cost.seconds import estimate
 from weft.optimizer.incremental import Curve, change_plan
 from weft.plan import Plan

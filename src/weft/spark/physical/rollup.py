@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from weft.calibration.table_costs import TablePrices, load_prices, prices_file
+from weft.calibration.file import load_table_costs
+from weft.calibration.table_costs import DEFAULT_TABLE_COSTS, TableCosts
 from weft.optimizer.phantoms.collisions import Flows
 from weft.optimizer.phantoms.feeding_graph import FeedingGraph
 from weft.optimizer.phantoms.relation import Relation
@@ -147,8 +148,9 @@ class Phantoms:
     def _ask(self, timed: DataFrame, feeds: tuple[NativeFeed, ...], bound: PhysicalColumns) -> None:
         """What is cheapest by the groups of these rows; where they are too few to tell, all stays as it is."""
         forced = self.groupings == "lfta"
-        # Rough prices would not tell which of both is cheaper.
-        asked = forced or (self.groupings == "auto" and prices_file().exists())
+        # Default costs would not tell which of both is cheaper.
+        measured = load_table_costs()
+        asked = forced or (self.groupings == "auto" and measured is not None)
         able = [feed for feed in feeds if tabled(feed, bound)] if asked else []
         if not forced and len(able) < len(feeds):
             able = []
@@ -158,7 +160,7 @@ class Phantoms:
         sample = take_sample(timed, [*wanted.relations, *([*relations, together] if able else [])])
         if sample.rows < FEWEST and not (forced and able and self.lfta is None):
             return
-        prices = load_prices()
+        prices = measured or DEFAULT_TABLE_COSTS
         native = wanted.chosen(sample, prices)
         self.found, self.lfta = native, None
         if able:
@@ -217,7 +219,7 @@ class Phantoms:
     def explain(self) -> list[str]:
         """What feeds what, as far as it is known, and what that saves."""
         if self.lfta is not None:
-            return self.lfta.explain(load_prices().row)
+            return self.lfta.explain((load_table_costs() or DEFAULT_TABLE_COSTS).row)
         if self.found is None:
             return []
         said = f"  fed  {self.found.configuration}"
@@ -264,7 +266,7 @@ class _Wanted:
     def relations(self) -> list[tuple[str, ...]]:
         return [*(_counted([feed]) for feed in self.feeds), *self.candidates.values()]
 
-    def chosen(self, sample: GroupSample, prices: TablePrices) -> RollUp:
+    def chosen(self, sample: GroupSample, prices: TableCosts) -> RollUp:
         asked = [Asked(_relation(f), sample.partials(_counted([f])), f.rolls) for f in self.feeds]
         return roll_up(asked, {r: sample.partials(t) for r, t in self.candidates.items()}, prices.native)
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from weft.calibration.weights import load_weights
+from weft.calibration.file import load_weights
 from weft.model import WeftError
 from weft.optimizer import optimize
 from weft.optimizer.cost.seconds import Stream, estimate

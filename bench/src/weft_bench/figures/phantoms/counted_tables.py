@@ -16,7 +16,7 @@ from weft.optimizer.phantoms import (
     Configuration,
     Flows,
     GroupStatistics,
-    Prices,
+    ProbeCosts,
     Relation,
     Seen,
     Table,
@@ -36,13 +36,13 @@ class Counted:
     seen: Mapping[Relation, Seen]
     rows: int
 
-    def row_cost(self, prices: Prices) -> float:
+    def row_cost(self, prices: ProbeCosts) -> float:
         """Equation 7 with the collisions that happened instead of those expected."""
         probes = sum(seen.rows for seen in self.seen.values())
         evictions = sum(self.seen[query].collisions for query in self.configuration.queries)
         return (probes * prices.probe + evictions * prices.eviction) / self.rows
 
-    def cost(self, prices: Prices, statistics: GroupStatistics) -> float:
+    def cost(self, prices: ProbeCosts, statistics: GroupStatistics) -> float:
         """Equation 29 with the rates that were seen: a row, with its share in emptying tables where epochs end."""
         emptying = 0.0
 

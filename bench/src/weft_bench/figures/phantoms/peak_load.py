@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from weft.calibration.table_costs import ProbeCosts
 from weft.model import PlanError
 from weft.optimizer.phantoms.allocation import Allocated, price
-from weft.optimizer.phantoms.statistics import GroupStatistics, Prices
+from weft.optimizer.phantoms.statistics import GroupStatistics
 
 STEPS, HALVINGS = 100, 30
 """Changes are tried in hundredths, and the first hundredth that is enough is halved to a thousand-millionth."""
@@ -20,7 +21,7 @@ class PeakTooLow(PlanError):
     """No table can be small enough for this limit."""
 
 
-def shrink(allocated: Allocated, statistics: GroupStatistics, prices: Prices, peak: float) -> Allocated | None:
+def shrink(allocated: Allocated, statistics: GroupStatistics, prices: ProbeCosts, peak: float) -> Allocated | None:
     """The largest tables in the same proportions that are emptied within the peak; None where there are none."""
 
     def smaller(by: float) -> Allocated:
@@ -30,7 +31,7 @@ def shrink(allocated: Allocated, statistics: GroupStatistics, prices: Prices, pe
     return _least(allocated, smaller, peak)
 
 
-def shift(allocated: Allocated, statistics: GroupStatistics, prices: Prices, peak: float) -> Allocated | None:
+def shift(allocated: Allocated, statistics: GroupStatistics, prices: ProbeCosts, peak: float) -> Allocated | None:
     """The least space moved from queries to phantoms, in proportion to what they have; None where none is enough."""
     phantoms = allocated.configuration.phantoms
     above = sum(held for relation, held in allocated.space.items() if relation in phantoms)
@@ -44,7 +45,7 @@ def shift(allocated: Allocated, statistics: GroupStatistics, prices: Prices, pea
     return _least(allocated, moved, peak) if above else None
 
 
-def within_peak(allocated: Allocated, statistics: GroupStatistics, prices: Prices, peak: float) -> Allocated:
+def within_peak(allocated: Allocated, statistics: GroupStatistics, prices: ProbeCosts, peak: float) -> Allocated:
     """The cheaper of the two."""
     found = [a for way in (shrink, shift) if (a := way(allocated, statistics, prices, peak)) is not None]
     if not found:

@@ -13,7 +13,7 @@ from weft.optimizer.phantoms import (
     Configuration,
     Flows,
     GroupStatistics,
-    Prices,
+    ProbeCosts,
     Relation,
     allocate,
     choose,
@@ -29,7 +29,7 @@ from weft_bench.data.packets import clustered, uniform
 from weft_bench.figures.figure import Claims, Figure, Rows, Scale
 from weft_bench.figures.phantoms.counted_tables import Counted, Streams
 
-PRICES = Prices()
+PRICES = ProbeCosts()
 """The paper's ratio of 15."""
 
 PHIS = (0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)

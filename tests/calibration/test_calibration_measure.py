@@ -12,12 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 import weft.spark
-from weft.calibration.measure import speeds as speeds_probe
-from weft.calibration.measure import table_costs as tables_probe
-from weft.calibration.measure import weights as bench
+from weft.calibration.file import load_weights
+from weft.calibration.measure import speeds as measure_speeds
+from weft.calibration.measure import table_costs as measure_table_costs
+from weft.calibration.measure import weights as measure_weights
 from weft.calibration.measure.weights import PROBES, VALUE_PROBES, WARM_BATCHES, Probe, Sample, fit, measure_stream
-from weft.calibration.table_costs import TablePrices
-from weft.calibration.weights import ValueWeights, load_weights
+from weft.calibration.table_costs import TableCosts
+from weft.calibration.weights import ValueWeights
 from weft.cli.app import app
 from weft.model import ACQ, Call, Window
 from weft.optimizer import optimize
@@ -96,12 +97,12 @@ def test_the_command_writes_what_values_take_and_the_estimate_uses_it(
     for sample in samples():
         by_probe.setdefault(sample.probe.name, []).append(sample)
     monkeypatch.setattr(weft.spark, "local_session", lambda: None)
-    monkeypatch.setattr(bench, "measure_stream", lambda spark, probe, folder: by_probe[probe.name])
-    monkeypatch.setattr(bench, "_operation_seconds", lambda: 1e-9)
-    monkeypatch.setattr(speeds_probe, "measure_speeds", lambda say: {})
-    prices = TablePrices(1e-6, 1e-7, 1e-6, 1e-7, 1e-6)
-    monkeypatch.setattr(tables_probe, "measure_tables", lambda spark, say: prices)
-    file = tmp_path / "weights.json"
+    monkeypatch.setattr(measure_weights, "measure_stream", lambda spark, probe, folder: by_probe[probe.name])
+    monkeypatch.setattr(measure_weights, "_operation_seconds", lambda: 1e-9)
+    monkeypatch.setattr(measure_speeds, "measure_speeds", lambda say: {})
+    prices = TableCosts(1e-6, 1e-7, 1e-6, 1e-7, 1e-6)
+    monkeypatch.setattr(measure_table_costs, "measure_tables", lambda spark, say: prices)
+    file = tmp_path / "calibration.json"
 
     def run(*options: str) -> Any:
         return CliRunner().invoke(app, ["calibrate", "--file", str(file), *options])
