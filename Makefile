@@ -13,10 +13,10 @@ NEEDS_JDK = weft needs a JDK 17 or 21: install it with \`apt-get install openjdk
 \`brew install openjdk@17\` (macOS), and point JAVA_HOME at it if it is not the java on PATH.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka lint test soak kills check bench wheel jdk docs examples
+.PHONY: help setup demo kafka lint test test-slow soak kills check bench wheel jdk docs examples
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s  %s\n", $$1, $$2 }' Makefile
 
 setup: jdk $(STAMP) ## create .venv with the locked packages
 
@@ -32,8 +32,11 @@ lint: $(STAMP) ## ruff, mypy, and the import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: jdk $(STAMP) ## all tests; ARGS="-k name" for some of them
-	$(BIN)/python -m pytest $(ARGS)
+test: jdk $(STAMP) ## all tests but slow ones; ARGS="-k name" for some of them
+	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+test-slow: jdk $(STAMP) ## slow tests: kills, clusters, Kafka, Postgres, the page in a browser, notebooks, long laws
+	$(BIN)/python -m pytest -m slow $(ARGS)
 
 soak: jdk $(STAMP) ## the tests that draw at random, ten times as long: a hundred and more kills, thousands of scripts
 	WEFT_SOAK=10 $(BIN)/python -m pytest tests/spark/queries tests/spark/execution -k "script or random_moments" $(ARGS)
@@ -41,7 +44,7 @@ soak: jdk $(STAMP) ## the tests that draw at random, ten times as long: a hundre
 kills: jdk $(STAMP) ## one job, killed a hundred times at random moments: every answer is there, once
 	WEFT_KILLS=100 $(BIN)/python -m pytest tests/spark/execution/test_recovery.py -k "random_moments_the_sink" --durations=1 $(ARGS)
 
-check: lint test ## lint, then test
+check: lint test test-slow ## lint, then all tests
 
 examples: jdk $(STAMP) ## run the notebooks of examples/ and keep what they show
 	for story in examples/*.ipynb; do $(BIN)/python -m tools.notebooks $$story || exit 1; done

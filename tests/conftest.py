@@ -1,4 +1,4 @@
-"""What all tests share: one Spark session, and a machine that was never calibrated."""
+"""What all tests share: one Spark session, a machine that was never calibrated, and a list of what was not run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from tests.support.serving import served as served
 
 CONFIG = "XDG_CONFIG_HOME"
-"""Where `weft calibrate` keeps what it measured. Plans follow that; tests must not hang on who has measured here."""
+"""Where `weft calibrate` keeps what it measured. Plans depend on it; tests must not."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,8 +29,39 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(put_back)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that takes the session needs Spark: `-m "not spark"` leaves it out."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what was not run, and what to do to run it: one line per missing part."""
+    skipped = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", ()))
+    slow = sum(item.get_closest_marker("slow") is not None for item in terminalreporter.stats.get("deselected", ()))
+    if not skipped and not slow:
+        return
+    terminalreporter.section("not run")
+    for reason, count in skipped.most_common():
+        terminalreporter.line(f"{_tests(count)} skipped: {reason}")
+    if slow:
+        terminalreporter.line(f"{_tests(slow)} marked slow: run `make test-slow`")
+
+
+def _reason(report: Any) -> str:
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return str(text).removeprefix("Skipped: ").splitlines()[0]
+
+
+def _tests(count: int) -> str:
+    return f"{count} test" if count == 1 else f"{count} tests"
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
+    """One JVM for all tests; a test that needs other settings takes `spark.newSession()`."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 

@@ -19,7 +19,10 @@ from weft.spark import weave
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
-    pytest.mark.skipif("WEFT_PICTURES" not in os.environ, reason="WEFT_PICTURES=1 makes the pictures of the docs anew"),
+    pytest.mark.skipif(
+        "WEFT_PICTURES" not in os.environ,
+        reason="WEFT_PICTURES=1 make test-slow makes the pictures of the docs",
+    ),
 ]
 
 FOLDER = ROOT / "docs" / "pictures"

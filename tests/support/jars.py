@@ -35,7 +35,7 @@ def fetch(name: str, artifacts: Sequence[str], *, alone: bool = False) -> Path:
     if folder.is_dir():
         return folder
     if shutil.which("mvn") is None:
-        raise NoJars(f"{', '.join(artifacts)} are not in {folder}: install Maven (apt-get install maven) to fetch them")
+        raise NoJars(f"the tests with Kafka need jars that are not in {CACHE}: apt-get install maven, to fetch them")
     CACHE.mkdir(parents=True, exist_ok=True)
     print(f"Maven fetches {', '.join(artifacts)}; this happens once", flush=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as made:
@@ -44,7 +44,7 @@ def fetch(name: str, artifacts: Sequence[str], *, alone: bool = False) -> Path:
         ran = subprocess.run(goal, cwd=made, capture_output=True, text=True, timeout=300, check=False)
         if ran.returncode:
             said = next((line for line in ran.stdout.splitlines() if "ERROR" in line), "no reason given")
-            raise NoJars(f"Maven could not fetch {', '.join(artifacts)}: {said}; check the network and its settings")
+            raise NoJars(f"the tests with Kafka need jars that Maven could not fetch: {said}; check the network")
         if not folder.is_dir():  # another run may have been quicker
             (Path(made) / "jars").rename(folder)
     return folder

@@ -76,12 +76,12 @@ def _programs() -> Path:
         folders.insert(0, Path(onpath).resolve().parent)
     found = next((folder for folder in folders if (folder / "initdb").exists()), None)
     if found is None:
-        raise NoServer("no Postgres server is installed: apt-get install postgresql (version 15 or newer)")
+        raise NoServer("the tests with Postgres need a server: apt-get install postgresql (version 15 or newer)")
     if os.geteuid() == 0:
         try:
             pwd.getpwnam(USER)
         except KeyError:
-            raise NoServer(f"Postgres does not run as root, and there is no user {USER}: add it") from None
+            raise NoServer(f"the tests with Postgres need a user other than root: useradd {USER}") from None
         if shutil.which("setpriv") is None:
-            raise NoServer("Postgres does not run as root: install setpriv (util-linux), or be another user")
+            raise NoServer("the tests with Postgres need setpriv when run as root: apt-get install util-linux")
     return found
