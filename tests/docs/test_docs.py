@@ -91,6 +91,13 @@ def test_every_page_is_in_the_contents() -> None:
     assert not missing
 
 
+def test_files_that_contributors_are_sent_to_are_there() -> None:
+    tables = [line for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines() if line.startswith("| ")]
+    named_files = re.findall(r"`([\w/]+\.py)`", "\n".join(tables))
+    assert len(named_files) > 12
+    assert [file for file in named_files if not (ROOT / "src" / "weft" / file).exists()] == []
+
+
 @pytest.mark.parametrize("name", sorted(pages()))
 def test_the_reference_is_as_the_code_is(name: str) -> None:
     assert (ROOT / "docs" / name).read_text() == pages()[name], "run `make docs`"
