@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from write_checkpoint import BEGIN, SCHEMA, SECONDS, SOURCE, GoldenMean, NamedSink, micros, mount, publish
 
 import weft
-from compare import assert_same_rows
+from tests.golden.write_checkpoint import BEGIN, SCHEMA, SECONDS, SOURCE, GoldenMean, NamedSink, micros, mount, publish
+from tests.support.compare import assert_same_rows
 from weft.cli import main
 
 LIVES = sorted(path.parent for path in Path(__file__).parent.glob("format-*/*/life.json"))
