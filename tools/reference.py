@@ -251,9 +251,17 @@ def _api() -> Iterator[str]:
     yield "## Run"
     yield _described(Run)
     yield from _methods("run", Run)
+    yield "## Errors"
+    yield "All of them are in `weft`; each class below `WeftError` stands for one stage of the work."
+    yield _table(["class", "raised for"], [[f"`{error.__name__}`", _described(error)] for error in _errors()])
     yield "## Sessions and sources"
     yield from _function("weft.spark.local_session", local_session)
     yield from _function("weft.spark.open_source", open_source)
+
+
+def _errors() -> Iterator[type[weft.WeftError]]:
+    yield weft.WeftError
+    yield from (weft.SqlError, weft.PlanError, weft.CheckpointError, weft.SourceError, weft.SinkError, weft.RunError)
 
 
 def _methods(before: str, of: type) -> Iterator[str]:

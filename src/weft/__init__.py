@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.model import ACQ, WeftError, Window, Workload
+from weft.model import (
+    ACQ,
+    CheckpointError,
+    PlanError,
+    RunError,
+    SinkError,
+    SourceError,
+    SqlError,
+    WeftError,
+    Window,
+    Workload,
+)
 
 if TYPE_CHECKING:
     from weft.aggregates import register
@@ -41,10 +52,16 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ACQ",
+    "CheckpointError",
     "Job",
     "Plan",
+    "PlanError",
     "Refused",
     "Run",
+    "RunError",
+    "SinkError",
+    "SourceError",
+    "SqlError",
     "WeftError",
     "Window",
     "Workload",
