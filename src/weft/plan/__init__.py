@@ -6,6 +6,9 @@ from weft.plan.explain import explain, to_json
 from weft.plan.html import to_fragment, to_html
 from weft.plan.logical import Condition, Feed, Guarantee, Plan, Refusal, Tree
 
+Plan._repr_html_ = to_fragment  # type: ignore[attr-defined]
+"""How notebooks show a plan: attached here, because `html` imports `logical`."""
+
 __all__ = [
     "Condition",
     "Feed",

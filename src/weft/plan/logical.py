@@ -114,9 +114,3 @@ class Plan:
     """Techniques were chosen by speeds measured on this machine."""
     cost_high: Fraction | None = None
     """Where edges were not counted but enclosed: the plan costs no less than `cost`, and no more than this."""
-
-    def _repr_html_(self) -> str:
-        """In a notebook a plan is its picture."""
-        from weft.plan.html import to_fragment
-
-        return to_fragment(self)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 
@@ -22,11 +20,9 @@ from weft.engine.project.decimals import (
     wide,
 )
 from weft.engine.project.errors import division_by_zero
+from weft.engine.project.expression import Typed
 from weft.engine.project.numbers import Floats, combined, fit, floats, from_numpy, integers
 from weft.engine.project.types import Kind, kind, scale
-
-if TYPE_CHECKING:
-    from weft.engine.project.expression import Typed
 
 MICROSECONDS_A_DAY = 86_400_000_000
 DIVISIONS = frozenset({"div", "mod", "int_div"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +11,10 @@ import pyarrow.compute as pc
 
 from weft.engine.project.casts import cast
 from weft.engine.project.decimals import Mask, both, times_power, valid_mask
+from weft.engine.project.expression import Typed
 from weft.engine.project.literals import parse_literal
 from weft.engine.project.numbers import floats, from_numpy, integers
 from weft.engine.project.types import DIGITS, Kind, kind, scale
-
-if TYPE_CHECKING:
-    from weft.engine.project.expression import Typed
 
 
 def compare(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.engine.project.arithmetic import DIVISIONS, arithmetic, signed
+from weft.engine.project.bind import digits
 from weft.engine.project.casts import cast
 from weft.engine.project.compare import compare, extreme
 from weft.engine.project.decimals import Mask, valid_mask
-from weft.engine.project.expression import Typed, digits
+from weft.engine.project.expression import Typed
 from weft.engine.project.literals import parse_literal
 from weft.engine.project.math import real
 from weft.engine.project.rounding import rounded, whole_below_or_above

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from weft.engine.project.casts import cast
 from weft.engine.project.decimals import both, valid_mask
+from weft.engine.project.expression import Typed
 from weft.engine.project.numbers import Floats, floats, from_numpy
 from weft.engine.project.types import Kind, kind
-
-if TYPE_CHECKING:
-    from weft.engine.project.expression import Typed
 
 
 def real(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:

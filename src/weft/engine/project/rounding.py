@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from weft.engine.project.decimals import Ints, Mask, narrow, quotient, rescale, times_power, valid_mask
 from weft.engine.project.errors import overflow
+from weft.engine.project.expression import Typed
 from weft.engine.project.numbers import Floats, as_floats, fit, floats, from_numpy, integers
 from weft.engine.project.types import Kind, kind, scale, type_name
-
-if TYPE_CHECKING:
-    from weft.engine.project.expression import Typed
 
 _EXACT = Context(prec=800, rounding=ROUND_HALF_UP)
 _FAR = 400

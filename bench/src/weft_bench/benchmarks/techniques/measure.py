@@ -16,8 +16,8 @@ from weft.kernels.techniques.combine import add, take_away
 from weft.kernels.techniques.panes_inv import panes_inv
 from weft.kernels.techniques.technique import BEGIN, END, compiled
 from weft_bench.benchmark import BadSetting, Row, Say
-from weft_bench.benchmarks.techniques.benchmark import TechniqueSettings
 from weft_bench.benchmarks.techniques.operation_counts import count_operations, table_4
+from weft_bench.benchmarks.techniques.settings import TechniqueSettings
 from weft_bench.benchmarks.techniques.timing import clock_nanoseconds, compensated, separately, step_nanoseconds, touch
 from weft_bench.machine import load
 

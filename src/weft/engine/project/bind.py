@@ -1,0 +1,90 @@
+"""Expressions get their types, and what weft cannot evaluate is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+
+from weft.engine.project.errors import CannotEvaluate
+from weft.engine.project.expression import Typed
+from weft.engine.project.literals import parse_literal
+from weft.engine.project.supported import RULES
+from weft.engine.project.types import Kind, kind, type_name
+from weft.model.expression import Expression
+
+
+def bind(expression: Expression, type_of: Callable[[Expression], pa.DataType]) -> Typed:
+    """Give every node its type, and refuse what `evaluate` could not compute."""
+    node = Typed(
+        expression.op,
+        type_of(expression),
+        tuple(bind(arg, type_of) for arg in expression.args),
+        expression.value,
+        expression.sql,
+    )
+    if node.op in COMPARISONS:
+        given, node = node.args, replace(node, args=_dates_from_text(node.args))
+        for before, after in zip(given, node.args, strict=True):
+            if before is not after:
+                _check(replace(after, sql=node.sql))
+    _check(node)
+    return node
+
+
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "nullif"})
+
+
+def digits(node: Typed) -> int:
+    """The second argument of `round`, a constant."""
+    if len(node.args) == 1:
+        return 0
+    place, sign = node.args[1], 1
+    if place.op == "neg":
+        place, sign = place.args[0], -1
+    if place.op != "literal":
+        raise ValueError(f"{place.sql} is not constant")
+    return sign * int(parse_literal(place.value, place.type).as_py())
+
+
+def _dates_from_text(args: tuple[Typed, ...]) -> tuple[Typed, ...]:
+    """Spark compares a date or a timestamp with a string as dates or timestamps: `max(ts) > '2024-05-01'`."""
+    times = [a.type for a in args if kind(a.type) in (Kind.DATE, Kind.TIMESTAMP, Kind.NTZ)]
+    if len(times) != 1:
+        return args
+    return tuple(replace(a, type=times[0]) if a.op == "literal" and kind(a.type) is Kind.STRING else a for a in args)
+
+
+def _check(node: Typed) -> None:
+    rule = RULES.get(node.op)
+    if rule is None:
+        raise CannotEvaluate(
+            f"{node.sql}: weft does not evaluate {node.op} on aggregates. Apply it inside the aggregate's argument, or "
+            "to the answers."
+        )
+    if not rule.least <= len(node.args) <= rule.most:
+        raise CannotEvaluate(
+            f"{node.sql}: weft does not evaluate {node.op} of {len(node.args)} arguments on aggregates."
+        )
+    types = [arg.type for arg in node.args]
+    if not rule.accepts(node.type, types):
+        taken = ", ".join(type_name(t) for t in types) or "no arguments"
+        raise CannotEvaluate(
+            f"{node.sql}: weft does not evaluate {node.op} of {taken} giving {type_name(node.type)} on aggregates. "
+            "Cast the operands to one numeric type, or apply it to the answers."
+        )
+    if node.op == "literal":
+        _try(node, lambda: parse_literal(node.value, node.type))
+    if node.op == "round":
+        _try(node, lambda: digits(node))
+
+
+def _try(node: Typed, read: Callable[[], object]) -> None:
+    try:
+        read()
+    except (ValueError, TypeError, ArithmeticError, AttributeError, pa.ArrowException) as problem:
+        raise CannotEvaluate(
+            f"{node.sql}: weft cannot read {node.value or node.sql} as a constant of type {type_name(node.type)}. "
+            "Write a plain literal."
+        ) from problem
