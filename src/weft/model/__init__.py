@@ -1,6 +1,6 @@
 """Queries, windows and edges as frozen values; the standard library only."""
 
-from weft.model.acq import ACQ, Call, InvalidWorkload, Life, Output, Workload
+from weft.model.acq import ACQ, Call, InvalidWorkload, Output, Ttl, Workload
 from weft.model.edges import EdgeClass, Edges
 from weft.model.errors import CheckpointError, PlanError, RunError, SinkError, SourceError, SqlError, WeftError
 from weft.model.expression import Expression
@@ -16,7 +16,6 @@ __all__ = [
     "Expression",
     "InvalidWindow",
     "InvalidWorkload",
-    "Life",
     "Output",
     "PlanError",
     "Refresh",
@@ -24,6 +23,7 @@ __all__ = [
     "SinkError",
     "SourceError",
     "SqlError",
+    "Ttl",
     "WeftError",
     "Window",
     "Workload",

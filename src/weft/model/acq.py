@@ -40,21 +40,21 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class Ttl:
     """A query answers the windows that end by `until`, or within `length` from when it joins; event time, microseconds.
 
-    >>> Life(length=10).begun(at=100), Life(until=50).begun(at=100)
-    (Life(length=10, until=110), Life(length=None, until=50))
+    >>> Ttl(length=10).begun(at=100), Ttl(until=50).begun(at=100)
+    (Ttl(length=10, until=110), Ttl(length=None, until=50))
     """
 
     length: int | None = None
     until: int | None = None
 
-    def begun(self, at: int | None) -> Life:
-        """With an end, if the life begins at a known time."""
+    def begun(self, at: int | None) -> Ttl:
+        """With an end, if the time of its begin is known."""
         if self.until is not None or self.length is None or at is None:
             return self
-        return Life(self.length, at + self.length)
+        return Ttl(self.length, at + self.length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class ACQ:
     """At most: of queries that are due at the same time, the one with the greater priority comes first."""
     text: str = field(default="", compare=False)
     spark_sql: str = field(default="", compare=False)
-    life: Life | None = field(default=None, compare=False)
+    ttl: Ttl | None = field(default=None, compare=False)
     """None: it lives as long as the job."""
     begins: tuple[int, int] = field(default=(1, 1), compare=False)
     """Line and column of `text` in the whole text that it was given in."""

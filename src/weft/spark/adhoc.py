@@ -27,8 +27,8 @@ class StateMoved(Exception):
 
 def ask(planner: Planner, acq: ACQ, physical: PhysicalPlan, checkpoint: Checkpoint, record: BatchRecord) -> pa.Table:
     """Every window of the query that the slices of the record hold whole and that its watermark has passed."""
-    if acq.life is not None:
-        raise CannotAsk("a query that is asked once has no life; leave FOR and UNTIL out, or add it")
+    if acq.ttl is not None:
+        raise CannotAsk("an ad-hoc query is answered once and has no TTL; leave FOR and UNTIL out, or add it")
     if record.watermark is None or record.watermark == FOREVER:
         raise CannotAsk("no slice is kept: " + ("the stream was drained" if record.drained else "no row has come yet"))
     acq = replace(acq, refresh="exact")  # asked once, there is nothing to refresh

@@ -24,7 +24,7 @@ from weft.spark.physical.explain import sharing
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 from weft.spark.physical.rollup import Phantoms
-from weft.spark.queries.membership import lived, lives_of
+from weft.spark.queries.membership import ttls_of, with_ttls
 from weft.spark.run import Run
 from weft.spark.session import require_classic, use_this_python
 from weft.spark.sinks.base import AnswerListener, Sink
@@ -113,8 +113,8 @@ class Job:
         target = make_sink(sink)
         target.open(self.physical.layout)
         limit = self.options.synopsis_limit
-        # Nobody joins a table, so lives of some length do not begin; those that end at a time do end.
-        physical = self.physical.with_layout(lived(self.physical.layout, lives_of(self.plan.workload)))
+        # No query joins a bounded table, so FOR has no begin to count from; UNTIL holds.
+        physical = self.physical.with_layout(with_ttls(self.physical.layout, ttls_of(self.plan.workload)))
         places = BucketMap(self.options.buckets or self.cores)
         pipeline = MicroBatchRunner(physical, places, self.options.times, target, synopsis_limit=limit)
         try:

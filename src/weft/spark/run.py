@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
-from weft.model import ACQ, Life
+from weft.model import ACQ, Ttl
 from weft.plan import Plan
 from weft.spark.adhoc import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
 from weft.spark.checkpoint.batch_log import Checkpoint
@@ -30,7 +30,7 @@ from weft.spark.sinks.side_output import SideOutput
 from weft.spark.sinks.simple import MemorySink
 from weft.sql import duration, parse
 from weft.sql.inputs import Queries, read_queries
-from weft.sql.ttl import lifetime
+from weft.sql.ttl import ttl_length
 
 if TYPE_CHECKING:
     from weft.spark.job import Job
@@ -118,10 +118,10 @@ class Run:
         found = self._read(queries)
         if for_ is not None:
             try:
-                life = Life(length=lifetime(for_))
+                ttl = Ttl(length=ttl_length(for_))
             except ValueError as error:
                 raise CannotChange(f'{error}; give a time such as for_="8 hours"') from None
-            found = [replace(query, life=life) for query in found]
+            found = [replace(query, ttl=ttl) for query in found]
         return self._live.add(found, since, _time(begin, since))
 
     def _read(self, queries: Queries) -> list[ACQ]:
@@ -174,7 +174,7 @@ class Run:
         return iso(self._live.since(name))
 
     def until(self, name: str) -> str | None:
-        """The end of the query's life, in event time, once it has begun; None: it stays."""
+        """The end of the query's TTL, in event time, once it has begun; None: it stays."""
         return iso(self._live.until(name))
 
     def changes(self) -> list[dict[str, Any]]:

@@ -102,7 +102,7 @@ def _read(statement: Statement, name: str, clock: str) -> ACQ:
         priority=grouping.windowing.priority,
         text=statement.text,
         spark_sql=_spark_sql(statement, raw, grouping.windowing, lowering.edits),
-        life=statement.life,
+        ttl=statement.ttl,
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.model import Life
+from weft.model import Ttl
 from weft.sql.refuse import Source
 from weft.sql.tokens import Token, Tokens, tokenize
-from weft.sql.ttl import split_life
+from weft.sql.ttl import split_ttl
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Statement:
     tokens: Tokens
     select: Tokens
     named: Tokens
-    life: Life | None = None
+    ttl: Ttl | None = None
 
     @property
     def name(self) -> str:
@@ -71,8 +71,8 @@ def _statement(source: Source, position: int, tokens: Tokens) -> Statement:
     select = tokens[at:]
     if not select or select[0].upper != "SELECT":
         raise _not_a_query(source, tokens, select[0] if select else None)
-    select, life = split_life(source, select)
-    return Statement(source, position, tokens, select, named, life)
+    select, ttl = split_ttl(source, select)
+    return Statement(source, position, tokens, select, named, ttl)
 
 
 def _not_a_query(source: Source, tokens: Tokens, at: Token | None = None) -> Exception:

@@ -30,7 +30,7 @@ class Shapes:
             window=windowing.window,
             text=statement.text,
             spark_sql=statement.source.text[statement.select[0].start : statement.select[-1].end],
-            life=statement.life,
+            ttl=statement.ttl,
         )
 
     def keep(self, statement: Statement, acq: ACQ) -> None:

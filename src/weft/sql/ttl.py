@@ -1,10 +1,10 @@
-"""How long a query lives, at the end of its text: `FOR 8 HOURS`, or `UNTIL '2026-01-01 00:00:00'`."""
+"""The time to live of a query, at the end of its text: `FOR 8 HOURS`, or `UNTIL '2026-01-01 00:00:00'`."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from weft.model import Life
+from weft.model import Ttl
 from weft.sql.duration import duration
 from weft.sql.refuse import Source
 from weft.sql.tokens import Token, Tokens
@@ -12,19 +12,19 @@ from weft.sql.tokens import Token, Tokens
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def split_life(source: Source, tokens: Tokens) -> tuple[Tokens, Life | None]:
-    """A SELECT without what is said about its life, and that."""
+def split_ttl(source: Source, tokens: Tokens) -> tuple[Tokens, Ttl | None]:
+    """A SELECT without its FOR or UNTIL, and the time to live that these give."""
     at = _where(tokens)
     if at is None:
         return tokens, None
     keyword, limit = tokens[at], tokens[at + 1 :]
     text = source.text[limit[0].start : limit[-1].end]
     try:
-        life = Life(length=lifetime(text)) if keyword.upper == "FOR" else Life(until=instant(limit[-1].text[1:-1]))
+        ttl = Ttl(length=ttl_length(text)) if keyword.upper == "FOR" else Ttl(until=instant(limit[-1].text[1:-1]))
     except ValueError as error:
         way_out = "Write FOR 8 HOURS, or UNTIL '2026-01-01 00:00:00'."
         raise source.refuse(keyword.start, limit[-1].end, f"{error}.", way_out) from None
-    return tokens[:at], life
+    return tokens[:at], ttl
 
 
 def _where(tokens: Tokens) -> int | None:
@@ -45,15 +45,15 @@ def _begins_duration(token: Token) -> bool:
     return token.kind in ("number", "string") or token.upper == "INTERVAL"
 
 
-def lifetime(text: str) -> int:
-    """Microseconds of a life.
+def ttl_length(text: str) -> int:
+    """Microseconds of a time to live.
 
-    >>> lifetime("8 hours"), lifetime("'90' minutes")
+    >>> ttl_length("8 hours"), ttl_length("'90' minutes")
     (28800000000, 5400000000)
     """
     micros = duration(text if text.upper().startswith("INTERVAL") or "'" not in text else f"INTERVAL {text}")
     if micros <= 0:
-        raise ValueError(f"a life of {text} is none")
+        raise ValueError(f"a query that lives for {text} answers nothing")
     return micros
 
 

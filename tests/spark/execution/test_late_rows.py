@@ -54,7 +54,7 @@ GROUP BY window(ts, '21 seconds', '7 seconds', '2 seconds')"
         (BY_KEY.replace("7 seconds", "4 seconds"), "none are cut where its windows begin and end"),
         (BY_KEY.replace("GROUP", "WHERE v > 5 GROUP"), "none say which rows pass v > 5"),
         (BY_KEY.replace(" k,", " v,"), "none are grouped by v"),
-        (f"{BY_KEY} FOR 8 HOURS", "has no life"),
+        (f"{BY_KEY} FOR 8 HOURS", "has no TTL"),
         (f"CREATE VIEW a AS {BY_KEY}; CREATE VIEW b AS {SHORT}", "one query is asked at a time, not 2"),
     ):
         with pytest.raises(CannotAsk, match=said):

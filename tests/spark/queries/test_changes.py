@@ -483,7 +483,7 @@ def test_a_query_leaves_by_itself_when_its_life_has_ended(tmp_path: Path) -> Non
     assert again.until("q1") == 16, "a restart does not begin its life again"
     assert [q.name for q in again.take_up(3, BatchRecord(2, watermark=16, latest=29)).layout.queries] == ["q0"]
     change = again.changes()[-1]
-    assert (change["batch"], change["reason"], change["queries"]) == (3, "the life of q1 ended", 1)
+    assert (change["batch"], change["reason"], change["queries"]) == (3, "the TTL of q1 ended", 1)
     assert change["cost_after"] <= change["cost_before"]
     later = begin(loom(), [acq("q0", Window(4, 4)), acq("q1", Window(4, 4), "FOR 10 MICROSECONDS")], tmp_path)
     assert [q.name for q in later.plan.workload] == ["q0"]

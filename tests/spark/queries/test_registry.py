@@ -186,7 +186,7 @@ def test_a_query_is_replaced_without_a_gap_and_another_leaves_when_its_life_has_
     assert since - 5_000_000 + 10_000_000 <= watermark < since + 10_000_000, "the first window that was open"
     assert run.queries() == ["by_key", "overall"]
     reasons = [c["reason"] for c in run.changes()]
-    assert reasons == ["woven", "replaced overall", "added later", "the life of later began", "the life of later ended"]
+    assert reasons == ["woven", "replaced overall", "added later", "the TTL of later began", "the TTL of later ended"]
     assert all(c["cost_after"] > 0 for c in run.changes())
     run.drain()
     old, new = expected(stream, text_of("overall"), until=watermark), expected(stream, strict, since=since)

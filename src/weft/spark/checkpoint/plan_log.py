@@ -19,7 +19,7 @@ from weft.aggregates import Component
 from weft.engine import Grouping, Layout, TreeLayout
 from weft.engine.layout import FilterBit
 from weft.engine.plan_transition import Reader, Standing
-from weft.model import Edges, Life
+from weft.model import Edges, Ttl
 from weft.plan import Plan
 from weft.spark.checkpoint.files import CheckpointFiles
 from weft.spark.queries.backfill import Held
@@ -65,7 +65,7 @@ class PlanRecord:
     """Changes that it has taken in, of those that were asked for (see `asked`)."""
     fresh: tuple[str, ...] = ()
     """Queries whose first batch this is."""
-    lives: Mapping[str, Life] = field(default_factory=dict)
+    lives: Mapping[str, Ttl] = field(default_factory=dict)
     """Until when queries live that do not stay for ever."""
     held: Mapping[str, Held] = field(default_factory=dict)
     """Queries that wait for their past."""
@@ -105,7 +105,7 @@ def write_plan(store: CheckpointFiles, record: PlanRecord) -> None:
             "given": record.given,
             "asked": record.asked,
             "fresh": list(record.fresh),
-            "lives": {name: asdict(life) for name, life in record.lives.items()},
+            "lives": {name: asdict(ttl) for name, ttl in record.lives.items()},
             "held": {name: asdict(held) for name, held in record.held.items()},
             "arrived": {name: asdict(held) for name, held in record.arrived.items()},
             "groupings": [list(keys) for keys in record.groupings],
@@ -164,7 +164,7 @@ def read_plan(store: CheckpointFiles, name: str) -> PlanRecord:
         given=found.get("given", 0),
         asked=found.get("asked", 0),
         fresh=tuple(found["fresh"]),
-        lives={name: Life(**life) for name, life in found.get("lives", {}).items()},
+        lives={name: Ttl(**ttl) for name, ttl in found.get("lives", {}).items()},
         held={name: Held(**held) for name, held in found.get("held", {}).items()},
         arrived={name: Held(**held) for name, held in found.get("arrived", {}).items()},
         changes=_changes_from(found),

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-from weft.model import ACQ, Life
+from weft.model import ACQ, Ttl
 from weft.spark.checkpoint.files import CheckpointFiles
 from weft.sql import parse
 
@@ -46,7 +46,7 @@ class QueryChange:
 
 
 def write_asked(store: CheckpointFiles, number: int, asked: QueryChange) -> None:
-    queries = [{"name": q.name, "text": q.identity, "life": q.life and asdict(q.life)} for q in asked.joining]
+    queries = [{"name": q.name, "text": q.identity, "life": q.ttl and asdict(q.ttl)} for q in asked.joining]
     told = {"leaving": dict(asked.leaving), "joining": queries, "how": dict(asked.how), "begin": asked.begin}
     store.write_json(_name(number), told)
 
@@ -68,7 +68,7 @@ def _read(store: CheckpointFiles, number: int, event_time: str) -> QueryChange:
     joining = []
     for told in found["joining"]:
         (query,) = parse(told["text"], event_time=event_time, name=told["name"])
-        joining.append(replace(query, life=told["life"] and Life(**told["life"])))
+        joining.append(replace(query, ttl=told["life"] and Ttl(**told["life"])))
     return QueryChange(found["leaving"], joining, found["how"], found["begin"])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from weft.engine import Layout
-from weft.model import ACQ, Life
+from weft.model import ACQ, Ttl
 from weft.spark.checkpoint.plan_log import PlanRecord
 from weft.spark.queries.change import QueryChange
 
@@ -19,7 +19,7 @@ class Membership:
     """Queries that joined while the job ran."""
     dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The texts of those that left, by name."""
-    lives: Mapping[str, Life] = field(default_factory=dict)
+    ttls: Mapping[str, Ttl] = field(default_factory=dict)
     """Of queries that do not stay for ever."""
     asked: int = 0
     """Changes that were asked for since the checkpoint began."""
@@ -30,21 +30,21 @@ class Membership:
 
     def after(self, change: QueryChange) -> Membership:
         """One change more was asked for."""
-        staying = {name: life for name, life in self.lives.items() if name not in change.leaving}
+        staying = {name: ttl for name, ttl in self.ttls.items() if name not in change.leaving}
         return Membership(
             live_after(self.live, change),
             and_dropped(self.dropped, change.leaving),
-            {**staying, **lives_of(change.joining)},
+            {**staying, **ttls_of(change.joining)},
             self.asked + 1,
         )
 
     def begun(self, at: int | None) -> Membership:
         """A life begins with the first batch that knows the time."""
-        return replace(self, lives={name: life.begun(at) for name, life in self.lives.items()})
+        return replace(self, ttls={name: ttl.begun(at) for name, ttl in self.ttls.items()})
 
     def ended(self, watermark: int | None) -> list[str]:
         """Who has answered its last window."""
-        ends = {name: life.until for name, life in self.lives.items()}
+        ends = {name: ttl.until for name, ttl in self.ttls.items()}
         return [n for n, end in ends.items() if watermark is not None and end is not None and end <= watermark]
 
 
@@ -58,15 +58,15 @@ def and_dropped(dropped: Mapping[str, tuple[str, ...]], leaving: Mapping[str, st
     return {**dropped, **more}
 
 
-def lives_of(queries: Iterable[ACQ]) -> dict[str, Life]:
-    return {q.name: q.life for q in queries if q.life is not None}
+def ttls_of(queries: Iterable[ACQ]) -> dict[str, Ttl]:
+    return {q.name: q.ttl for q in queries if q.ttl is not None}
 
 
-def lived(layout: Layout, lives: Mapping[str, Life]) -> Layout:
+def with_ttls(layout: Layout, ttls: Mapping[str, Ttl]) -> Layout:
     """Queries give no window that ends after their life."""
-    if not lives:
+    if not ttls:
         return layout
-    ends = {name: life.until for name, life in lives.items()}
+    ends = {name: ttl.until for name, ttl in ttls.items()}
     return layout.with_trees(
         lambda tree: replace(tree, queries=tuple(replace(q, until=ends.get(q.name)) for q in tree.queries))
     )

@@ -27,7 +27,7 @@ from weft.spark.physical.statistics import Fed, StreamStatistics
 from weft.spark.queries.backfill import Held, Replays
 from weft.spark.queries.backfills import Backfills
 from weft.spark.queries.change import QueryChange, forget_asked, read_asked, write_asked
-from weft.spark.queries.membership import Membership, lives_of
+from weft.spark.queries.membership import Membership, ttls_of
 from weft.spark.queries.pending import NextPlan
 from weft.spark.queries.replanner import Basis, Found, Replanner
 from weft.spark.queries.restore import former, resume
@@ -68,7 +68,7 @@ class QueryRegistry:
         record = newest_plan(store)
         if record is None:
             self._pending = NextPlan(plan)
-            self._members = Membership(lives=lives_of(plan.workload))
+            self._members = Membership(ttls=ttls_of(plan.workload))
             self._waiting = Backfills(self.replays, {})
             self._present = ActivePlan.first(plan, physical, self._members)
             write_plan(store, self._present.record)
@@ -262,14 +262,14 @@ class QueryRegistry:
     def _begin_and_end_lives(self, before: BatchRecord | None) -> None:
         """A life begins with the first batch that knows the time; who has answered its last window leaves the plan."""
         begun = self._members.begun(cut(before))
-        starting = [name for name, life in begun.lives.items() if life != self._members.lives[name]]
+        starting = [name for name, ttl in begun.ttls.items() if ttl != self._members.ttls[name]]
         if starting:
             self._members = begun
-            self._tell(f"the life of {', '.join(starting)} began")
+            self._tell(f"the TTL of {', '.join(starting)} began")
         # A job needs a query: the last one stays, and has nothing more to answer.
         ended = begun.ended(None if before is None else before.watermark)[: len(self.plan.workload) - 1]
         if ended:
-            self._leave(ended, f"the life of {', '.join(ended)} ended")
+            self._leave(ended, f"the TTL of {', '.join(ended)} ended")
 
     def _find_arrived(self, batch: int) -> dict[str, Held]:
         """Those whose past is there, and joins with this batch."""
@@ -325,7 +325,7 @@ class QueryRegistry:
         """The end of the query's life, once it has begun; None: it stays."""
         with self._lock:
             refuse_unknown(self.plan, [name])
-            return self._members.lives[name].until if name in self._members.lives else None
+            return self._members.ttls[name].until if name in self._members.ttls else None
 
     def since(self, name: str) -> int | None:
         """The begin of the first window that the query answers, once a batch has taken it up; None: it sees all."""

@@ -12,7 +12,7 @@ from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 from weft.spark.queries.backfill import Held
 from weft.spark.queries.change import Join, QueryChange
-from weft.spark.queries.membership import Membership, and_dropped, live_after, lived, lives_of
+from weft.spark.queries.membership import Membership, and_dropped, live_after, ttls_of, with_ttls
 from weft.sql import parse
 
 
@@ -58,11 +58,11 @@ def resume(record: PlanRecord, given: Iterable[ACQ], asked: Mapping[int, QueryCh
         if name in record.texts and (name in joining or record.texts[name] != query.identity)
     ]
     new = [*added, *changed]
-    kept = {name: life for name, life in record.lives.items() if name in wanted and name not in changed}
-    lives = {**lives_of(wanted[name] for name in new), **kept}
+    kept = {name: ttl for name, ttl in record.lives.items() if name in wanted and name not in changed}
+    ttls = {**ttls_of(wanted[name] for name in new), **kept}
     return Restored(
         queries=Workload(wanted.values()),
-        members=Membership(live, dropped, lives, max(asked, default=record.asked)),
+        members=Membership(live, dropped, ttls, max(asked, default=record.asked)),
         joining={**{name: Join("now") for name in new}, **joining},
         held={name: held for name, held in record.held.items() if name in wanted and name not in changed},
         reason=_reason(added, changed, [name for name in record.texts if name not in wanted]),
@@ -75,7 +75,7 @@ def former(record: PlanRecord, planner: Planner) -> PhysicalPlan:
     queries = [parse(text, event_time=planner.options.event_time, name=name)[0] for name, text in texts]
     _, bound = planner.weave(Workload(queries), record.groupings)
     layout = replace(take_up(record.standing, bound.layout), held=frozenset(record.held))
-    return bound.with_layout(lived(layout, record.lives))
+    return bound.with_layout(with_ttls(layout, record.lives))
 
 
 def _reason(added: list[str], changed: list[str], left: list[str]) -> str:

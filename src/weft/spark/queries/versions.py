@@ -17,7 +17,7 @@ from weft.spark.checkpoint.plan_log import PlanChange, PlanRecord, plan_record
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.queries.backfills import Pasts
 from weft.spark.queries.change import Join, Joining
-from weft.spark.queries.membership import Membership, lived
+from weft.spark.queries.membership import Membership, with_ttls
 from weft.spark.queries.pending import NextPlan
 
 
@@ -33,14 +33,14 @@ class ActivePlan:
     @classmethod
     def first(cls, plan: Plan, bare: PhysicalPlan, members: Membership) -> ActivePlan:
         """Of a job that begins."""
-        physical = bare.with_layout(lived(bare.layout, members.lives))
+        physical = bare.with_layout(with_ttls(bare.layout, members.ttls))
         changes = (PlanChange.to(plan, "woven", None),)
         return cls(_record(0, plan, physical, members, Pasts(), changes), bare, physical)
 
     @classmethod
     def resumed(cls, record: PlanRecord, bare: PhysicalPlan) -> ActivePlan:
         """Of a job that goes on; the next plan takes its place before a batch runs."""
-        return cls(record, bare, bare.with_layout(lived(bare.layout, record.lives)))
+        return cls(record, bare, bare.with_layout(with_ttls(bare.layout, record.lives)))
 
     def going_on(self, batch: int) -> ActivePlan:
         """Without another plan. Only in its first batch is somebody fresh, or some past taken in."""
@@ -77,7 +77,7 @@ class ActivePlan:
             again = {q.name for q in layout.queries} & set(self.record.fresh)
             layout = replace(layout, fresh=layout.fresh | again)
             changes = (*self.record.changes, *changes)
-        physical = replace(bound.with_layout(lived(layout, members.lives)), replayed=pasts.replayed)
+        physical = replace(bound.with_layout(with_ttls(layout, members.ttls)), replayed=pasts.replayed)
         return ActivePlan(_record(batch, pending.plan, physical, members, pasts, changes, given), bound, physical)
 
 
@@ -131,7 +131,7 @@ def _record(
         live=members.live,
         dropped=members.dropped,
         asked=members.asked,
-        lives=members.lives,
+        lives=members.ttls,
         held=pasts.held,
         arrived=pasts.arrived,
         changes=changes,
