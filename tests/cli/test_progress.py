@@ -5,7 +5,7 @@ import json
 
 from rich.console import Console
 
-from weft.cli.progress import PLAIN_SECONDS, Metrics, Progress, line
+from weft.cli.progress import PLAIN_SECONDS, Metrics, ProgressLine, line
 
 
 def metrics(batch: int = 41, **other: object) -> Metrics:
@@ -51,7 +51,7 @@ def test_a_log_gets_a_whole_line_now_and_then_and_always_the_last() -> None:
     # batch     1   2   3   4
     # printed   x       x   x (at the end)
     out, clock = io.StringIO(), Clock()
-    with Progress(console=Console(file=out, width=20), clock=clock) as progress:
+    with ProgressLine(console=Console(file=out, width=20), clock=clock) as progress:
         for batch, clock.now in ((1, 0.0), (2, 1.0), (3, PLAIN_SECONDS), (4, PLAIN_SECONDS + 1)):
             progress.update(metrics(batch))
     assert out.getvalue().splitlines() == [line(metrics(batch)) for batch in (1, 3, 4)]
@@ -59,7 +59,7 @@ def test_a_log_gets_a_whole_line_now_and_then_and_always_the_last() -> None:
 
 def test_the_last_batch_is_not_printed_twice() -> None:
     out = io.StringIO()
-    with Progress(console=Console(file=out), clock=Clock()) as progress:
+    with ProgressLine(console=Console(file=out), clock=Clock()) as progress:
         progress.update(metrics(1))
     assert out.getvalue() == line(metrics(1)) + "\n"
 
@@ -67,7 +67,7 @@ def test_the_last_batch_is_not_printed_twice() -> None:
 def test_a_failing_run_still_shows_how_far_it_came() -> None:
     out = io.StringIO()
     try:
-        with Progress(console=Console(file=out), clock=Clock()) as progress:
+        with ProgressLine(console=Console(file=out), clock=Clock()) as progress:
             progress.update(metrics(1))
             progress.update(metrics(2))
             raise ZeroDivisionError
@@ -78,7 +78,7 @@ def test_a_failing_run_still_shows_how_far_it_came() -> None:
 
 def test_a_terminal_has_one_line_that_is_drawn_over_and_never_wraps() -> None:
     out = io.StringIO()
-    with Progress(console=Console(file=out, force_terminal=True, width=60, color_system=None)) as progress:
+    with ProgressLine(console=Console(file=out, force_terminal=True, width=60, color_system=None)) as progress:
         progress.update(metrics(1))
         progress.update(metrics(2))
     drawn = out.getvalue()
@@ -90,7 +90,7 @@ def test_a_terminal_has_one_line_that_is_drawn_over_and_never_wraps() -> None:
 
 def test_json_is_an_object_a_batch_on_stdout_and_nothing_else() -> None:
     out, errors = io.StringIO(), io.StringIO()
-    with Progress(as_json=True, stdout=out, console=Console(file=errors, force_terminal=True)) as progress:
+    with ProgressLine(as_json=True, stdout=out, console=Console(file=errors, force_terminal=True)) as progress:
         progress.update(metrics(1))
         progress.update(metrics(2))
     assert [json.loads(text) for text in out.getvalue().splitlines()] == [metrics(1), metrics(2)]

@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from weft.cli.progress import Progress
+from weft.cli.progress import ProgressLine
 from weft.cli.run import stopped_by_signals, watch
 from weft.cli.stream_options import StreamOptions, parse_seconds, takes_stream
 from weft.spark.options import JobOptions
@@ -83,14 +83,14 @@ def test_a_signal_breaks_off_no_call_and_stops_the_run_at_the_next_look(number: 
     run, before = Endless(), signal.getsignal(number)
     threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
     with stopped_by_signals() as stopped:
-        watch(cast(Any, run), Progress(as_json=True), stopped, None)
+        watch(cast(Any, run), ProgressLine(as_json=True), stopped, None)
     assert run.stopped
     assert signal.getsignal(number) is before
 
 
 def test_a_run_is_stopped_when_its_time_is_over() -> None:
     run = Endless()
-    watch(cast(Any, run), Progress(as_json=True), threading.Event(), 0.03)
+    watch(cast(Any, run), ProgressLine(as_json=True), threading.Event(), 0.03)
     assert run.stopped
 
 

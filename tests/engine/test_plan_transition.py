@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.layouts import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, partials, query, rows, windows
-from weft.engine import FOREVER, FeedLayout, Grouping, Layout, QueryLayout, State, TreeLayout, advance, to_table
+from weft.engine import FOREVER, FeedLayout, GroupingLayout, Layout, QueryLayout, State, TreeLayout, advance, to_table
 from weft.engine.plan_transition import Reader, Standing, follow, keep_on, reach_back
 from weft.model import Edges, Window
 
@@ -137,14 +137,14 @@ def test_a_query_sees_of_the_past_what_the_slices_allow() -> None:
 
     kept: dict[int, int] = {}
 
-    def seen(length: int, slide: int, offset: int = 0, grouping: Grouping = BY_KEY) -> Reader | None:
+    def seen(length: int, slide: int, offset: int = 0, grouping: GroupingLayout = BY_KEY) -> Reader | None:
         found = query("c", Window(length, slide, offset), COMPONENTS[2], DOUBLE)
         return reach_back(found, grouping, layout, 40, keep_on(kept, layout, 40))
 
     assert seen(15, 15) == Reader(45, (0,))
     assert seen(12, 6, 3) == Reader(33, (0,))
     assert seen(14, 7) is None
-    assert seen(12, 6, 3, Grouping(1, ())) is None, "groups by other keys"
+    assert seen(12, 6, 3, GroupingLayout(1, ())) is None, "groups by other keys"
     layout = replace(layout, retain=100)
     assert seen(15, 15) == Reader(-60, (0,))
     kept[0] = 10

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.refreshing import MINUTE, Job, asked, workloads
 from weft.model import Refresh
-from weft.schedule import Asked, Schedule, choose
+from weft.schedule import AtMostQuery, Schedule, choose
 
 seeded = settings(derandomize=True, deadline=None, max_examples=25)
 
@@ -20,7 +20,7 @@ seeded = settings(derandomize=True, deadline=None, max_examples=25)
 @seeded
 @given(workloads(), st.lists(st.integers(1, 12 * MINUTE), min_size=3, max_size=30), st.booleans())
 def test_where_the_time_suffices_answers_are_never_further_apart_than_asked(
-    queries: list[Asked], steps: list[int], measured: bool
+    queries: list[AtMostQuery], steps: list[int], measured: bool
 ) -> None:
     job, watermark = Job(queries), 100 * MINUTE
     for step in steps:
@@ -36,7 +36,7 @@ def test_where_the_time_suffices_answers_are_never_further_apart_than_asked(
 
 @seeded
 @given(workloads(), st.floats(0.1, 0.6))
-def test_in_overload_nobody_starves(queries: list[Asked], grant: float) -> None:
+def test_in_overload_nobody_starves(queries: list[AtMostQuery], grant: float) -> None:
     # A run takes 1 for each kind and 0.1 an answer; whatever runs while a task is late gets a later deadline.
     whole = 2.2 + 0.2 * len(queries)
     bound = ceil(len(queries) * (whole + 1) / grant) + 2
@@ -49,7 +49,7 @@ def test_in_overload_nobody_starves(queries: list[Asked], grant: float) -> None:
 
 @seeded
 @given(workloads())
-def test_overload_is_seen_and_ends_with_the_load(queries: list[Asked]) -> None:
+def test_overload_is_seen_and_ends_with_the_load(queries: list[AtMostQuery]) -> None:
     queries = [*queries, asked("busy", 2, 1)]
     job, minute = Job(queries), 0
     for minute in range(1, 80):

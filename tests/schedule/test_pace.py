@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.refreshing import MINUTE, Job, asked, workloads
-from weft.schedule import Asked, Pace
+from weft.schedule import AtMostQuery, Pace
 from weft.schedule.pace import LEAST, PATIENCE
 
 seeded = settings(derandomize=True, deadline=None, max_examples=20)
@@ -62,7 +62,7 @@ class Live:
         return max(map(max, self.job.latest.values())) / SECOND
 
 
-def demand(queries: list[Asked], job: Job) -> float:
+def demand(queries: list[AtMostQuery], job: Job) -> float:
     """Seconds of refreshing that a second of stream asks for, if nothing is shared."""
     return sum(SECOND * (job.scan + job.answer) / query.window.slide for query in queries)
 
@@ -71,7 +71,7 @@ def demand(queries: list[Asked], job: Job) -> float:
 @seeded
 @given(workloads(), st.floats(0.3, 3), st.floats(0, 0.7), st.floats(0.1, 0.9))
 def test_where_the_machine_can_do_it_refreshes_come_as_often_as_asked(
-    interval: float, queries: list[Asked], price: float, work: float, part: float
+    interval: float, queries: list[AtMostQuery], price: float, work: float, part: float
 ) -> None:
     # A batch of `price + PATIENCE` and its rows is as long as refreshing makes one. What fits into its patience is on
     # time, but for what falls due in the middle of a batch, or together with more than one batch has time for.
@@ -88,7 +88,7 @@ def test_where_the_machine_can_do_it_refreshes_come_as_often_as_asked(
 @seeded
 @given(workloads(), st.floats(0.3, 3), st.floats(0, 0.85), st.floats(1, 30), st.one_of(st.none(), st.floats(1.2, 10)))
 def test_where_it_cannot_the_stream_goes_on_and_nobody_starves(
-    interval: float, queries: list[Asked], price: float, work: float, scan: float, spare: float | None
+    interval: float, queries: list[AtMostQuery], price: float, work: float, scan: float, spare: float | None
 ) -> None:
     # A source that gives a batch so many rows and no more: rows alone would leave some time, whatever is asked for.
     most = inf if spare is None else spare * price / (0.9 - work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.relative_cost import Combines
-from weft.schedule import POLICIES, Budget, Periodic, Policy, Queue, Run, UnknownQuery, run_within
+from weft.schedule import POLICIES, Budget, Periodic, Policy, Queue, SharedRun, UnknownQuery, run_within
 from weft_bench.figures.schedule.simulation import run_cost
 
 WINDOWS = ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5))
@@ -13,7 +13,7 @@ G1 = [Periodic(f"Q{i}", ("max",), w, p) for i, (w, p) in enumerate(WINDOWS, 1)]
 SUB_GROUPS = {2: "1", 3: "2", 5: "3"}
 
 
-def price(run: Run) -> float:
+def price(run: SharedRun) -> float:
     return run_cost(run.queries, Combines())
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from weft.aggregates import Component
-from weft.engine import CallLayout, FeedLayout, Grouping, Layout, QueryLayout, TreeLayout
+from weft.engine import CallLayout, FeedLayout, GroupingLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.project import Typed
 from weft.kernels import OPERATORS, accepts
 from weft.model import Edges, Window
@@ -26,7 +26,7 @@ Entry = tuple[int, str | None, float | None]
 COMPONENTS = (Component("rows"), Component("sum", ("v",)), Component("max", ("v",)))
 
 
-BY_KEY = Grouping(0, (pa.field("k0", pa.string()),))
+BY_KEY = GroupingLayout(0, (pa.field("k0", pa.string()),))
 
 
 def query(name: str, window: Window, component: Component, type_: pa.DataType) -> QueryLayout:

@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 
 from weft.model import Window
 from weft.model.refresh import interval
-from weft.schedule import Asked, Schedule, choose
+from weft.schedule import AtMostQuery, Schedule, choose
 
 MINUTE = 60_000_000
 
 
-def asked(name: str, length: int, slide: int, kind: str = "x", asks: str = "") -> Asked:
+def asked(name: str, length: int, slide: int, kind: str = "x", asks: str = "") -> AtMostQuery:
     window = Window(length * MINUTE, slide * MINUTE)
     step = interval(window)
-    return Asked(name, (f"{kind} every {step}",), asks or name, window, step)
+    return AtMostQuery(name, (f"{kind} every {step}",), asks or name, window, step)
 
 
 @st.composite
-def workloads(draw: st.DrawFn) -> list[Asked]:
+def workloads(draw: st.DrawFn) -> list[AtMostQuery]:
     drawn = draw(
         st.lists(st.tuples(st.sampled_from("xy"), st.integers(1, 9), st.integers(0, 30)), min_size=1, max_size=8)
     )
@@ -30,7 +30,7 @@ def workloads(draw: st.DrawFn) -> list[Asked]:
 class Job:
     """Batches that move the watermark, with costs that are always the same."""
 
-    def __init__(self, queries: Sequence[Asked], scan: float = 1.0, answer: float = 0.1) -> None:
+    def __init__(self, queries: Sequence[AtMostQuery], scan: float = 1.0, answer: float = 0.1) -> None:
         self.queries, self.scan, self.answer = queries, scan, answer
         self.schedule, self.watermark = Schedule(), None
         self.ends: dict[str, list[int]] = {q.name: [] for q in queries}

@@ -50,7 +50,7 @@ class Benchmark:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class SettingOption:
     """How a field of a benchmark's settings is written on the command line."""
 
     about: str
@@ -72,16 +72,16 @@ def option(
     argument: bool = False,
 ) -> Any:
     """A field of the settings; `quick` is its value under `--quick`, where that differs."""
-    how = Option(about, default, default if quick is None else quick, parse or positive, metavar, argument)
+    how = SettingOption(about, default, default if quick is None else quick, parse or positive, metavar, argument)
     return field(default=default, metadata={"option": how})
 
 
 def flag(about: str) -> Any:
     """A field of the settings that is either said or not."""
-    return field(default=False, metadata={"option": Option(about, False, False, bool, "")})
+    return field(default=False, metadata={"option": SettingOption(about, False, False, bool, "")})
 
 
-def options(settings: type[Any]) -> dict[str, Option]:
+def options(settings: type[Any]) -> dict[str, SettingOption]:
     return {f.name: f.metadata["option"] for f in fields(settings)}
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft_bench import BENCHMARKS, Benchmark
-from weft_bench.benchmark import Option, make_settings, options
+from weft_bench.benchmark import SettingOption, make_settings, options
 from weft_bench.output.tables import show_report
 
 bench = typer.Typer(invoke_without_command=True, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -67,7 +67,7 @@ def command(benchmark: Benchmark) -> Callable[..., None]:
     return measure
 
 
-def _given(name: str, how: Option) -> inspect.Parameter:
+def _given(name: str, how: SettingOption) -> inspect.Parameter:
     if how.argument:
         argument = Annotated[str, typer.Argument(metavar=how.metavar, help=how.about)]
         return _parameter(name, argument, inspect.Parameter.empty)
@@ -81,10 +81,10 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _help(how: Option) -> str:
+def _help(how: SettingOption) -> str:
     """What the option is, and what it is without saying so.
 
-    >>> _help(Option("Rows.", default=2000, quick=100, parse=int, metavar="N"))
+    >>> _help(SettingOption("Rows.", default=2000, quick=100, parse=int, metavar="N"))
     'Rows. [2000; quick: 100]'
     """
     usual, brief = (",".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in (how.default, how.quick))

@@ -29,7 +29,7 @@ from weft.plan import Plan, explain
 from weft.sql import parse
 
 if TYPE_CHECKING:
-    from weft.demo.show import Board
+    from weft.demo.show import AnswerBoard
     from weft.demo.trades import Trades
     from weft.service import Server
     from weft.spark import Job, Run
@@ -89,11 +89,11 @@ def _demo(screen: Screen, seconds: float, rate: int, seed: int, bound: socket | 
     screen.say("starting Spark")
     spark = _wait(session)
     from weft.demo.measure import measure
-    from weft.demo.show import Board
+    from weft.demo.show import AnswerBoard
     from weft.demo.trades import DELAY, Trades
     from weft.spark import weave
 
-    trades, board = Trades(seed, rate), Board()
+    trades, board = Trades(seed, rate), AnswerBoard()
     screen.say(f"weaving {len(queries)} queries into one job")
     job = _aside(lambda: weave(trades.bounded(spark, 0), queries, watermark=DELAY, strategy=STRATEGY, rate=rate))
     metrics, answered = _stream(screen, job, trades, board, seconds, bound)
@@ -148,7 +148,7 @@ def _wait(result: Future[T]) -> T:
 
 
 def _stream(
-    screen: Screen, job: Job, trades: Trades, board: Board, seconds: float, bound: socket | None
+    screen: Screen, job: Job, trades: Trades, board: AnswerBoard, seconds: float, bound: socket | None
 ) -> tuple[dict[str, Any], float | None]:
     """What the run came to, and when its first answers were shown."""
     from weft.demo.measure import over
@@ -169,7 +169,7 @@ def _stream(
     return run.metrics(), answered
 
 
-def _served(job: Job, board: Board, bound: socket) -> tuple[Run, Server]:
+def _served(job: Job, board: AnswerBoard, bound: socket) -> tuple[Run, Server]:
     from weft.service import AnswerBuffer, Limits, Server, Service, make_app
 
     answers = AnswerBuffer()
@@ -179,7 +179,7 @@ def _served(job: Job, board: Board, bound: socket) -> tuple[Run, Server]:
     return run, server
 
 
-def _watch(run: Run, screen: Screen, board: Board, seconds: float) -> float | None:
+def _watch(run: Run, screen: Screen, board: AnswerBoard, seconds: float) -> float | None:
     """Show the run for `seconds`, counted from its first rows: until then Spark compiles. When answers came first."""
     screen.say("waiting for the first batch")
     begun = answered = None
@@ -230,7 +230,7 @@ class Screen:
         else:
             self.print(text)
 
-    def show(self, metrics: Metrics, board: Board) -> None:
+    def show(self, metrics: Metrics, board: AnswerBoard) -> None:
         if self._live is not None:
             progress = Text(line(metrics), no_wrap=True, overflow="ellipsis")
             self._live.update(Group(progress, Text(), board.table()), refresh=True)

@@ -92,11 +92,11 @@ def plan(
             raise UnwritablePage(f"{html}: {error.strerror}; name a file that can be written") from error
     as_object, lines = to_json(woven) if as_json else {}, [] if as_json else [explain(woven)]
     if nodes is not None:
-        from weft.optimizer.placement import Node, place_groupings
+        from weft.optimizer.placement import ClusterNode, place_groupings
         from weft.optimizer.placement.explain import explain_placement, placement_json
 
         priced = Cost(TECHNIQUES[woven.technique])
-        placed = place_groupings(woven.workload, [Node()] * nodes, woven.rate, cost=priced)
+        placed = place_groupings(woven.workload, [ClusterNode()] * nodes, woven.rate, cost=priced)
         as_object["placement"] = placement_json(placed)
         lines.append(explain_placement(placed))
     typer.echo(json.dumps(as_object, indent=2) if as_json else "\n".join(lines))

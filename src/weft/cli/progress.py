@@ -59,7 +59,7 @@ def _count(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-class Progress:
+class ProgressLine:
     """Shows each `Metrics` it is given; use it as a context manager, so that the last one is shown too.
 
     The line goes to stderr; stdout is for answers. With `as_json` each update is one JSON object per line on stdout.

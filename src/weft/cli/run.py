@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from weft.cli.progress import Metrics, Progress
+from weft.cli.progress import Metrics, ProgressLine
 from weft.cli.query_options import read_queries
 from weft.cli.stream_options import AsJson, ForSeconds, StreamOptions, takes_stream
 
@@ -33,7 +33,7 @@ def run(
     job = stream.weave(read_queries(stream.file, stream.options.event_time))
     with stopped_by_signals() as stopped:
         started = stream.start(job, available_now=drain)
-        with Progress(as_json=as_json) as progress:
+        with ProgressLine(as_json=as_json) as progress:
             watch(started, progress, stopped, seconds)
             if drain and not stopped.is_set():
                 started.drain()
@@ -42,7 +42,7 @@ def run(
             say_stopped(started)
 
 
-def watch(run: Run, progress: Progress, stopped: threading.Event, seconds: float | None) -> None:
+def watch(run: Run, progress: ProgressLine, stopped: threading.Event, seconds: float | None) -> None:
     """Show the run until it ends, or stop it after `seconds` or when it is to be stopped."""
     begun = time.monotonic()
     while not run.wait(LOOK_SECONDS):
@@ -77,7 +77,7 @@ def say_stopped(run: Run) -> None:
     typer.echo(f"Stopped {where}; start it again with the same checkpoint to go on from there.", err=True)
 
 
-def show(run: Run, progress: Progress) -> None:
+def show(run: Run, progress: ProgressLine) -> None:
     metrics = run.metrics()
     if metrics["batch"] is not None:
         progress.update(cast(Metrics, metrics))

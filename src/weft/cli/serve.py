@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.cli.client import DEFAULT_PORT
-from weft.cli.progress import Progress
+from weft.cli.progress import ProgressLine
 from weft.cli.query_options import read_queries
 from weft.cli.run import LOOK_SECONDS, say_stopped, show, stopped_by_signals
 from weft.cli.stream_options import AsJson, ForSeconds, StreamOptions, parse_bytes, takes_stream
@@ -73,7 +73,7 @@ def serve(
             server = Server(make_app(service, token), bound)
             server.start()
             typer.echo(json.dumps({"url": server.url}) if as_json else f"weft serves {server.url}", err=not as_json)
-            with Progress(as_json=as_json) as progress:
+            with ProgressLine(as_json=as_json) as progress:
                 watch(service, server, progress, stopped, seconds)
             if stopped.is_set():
                 say_stopped(started)
@@ -104,7 +104,7 @@ def read_token(file: Path | None) -> str | None:
 
 
 def watch(
-    service: Service, server: Server, progress: Progress, stopped: threading.Event, seconds: float | None
+    service: Service, server: Server, progress: ProgressLine, stopped: threading.Event, seconds: float | None
 ) -> None:
     """Until it is stopped. A failed stream is still served, so that users can see the reason."""
     end = None if seconds is None else time.monotonic() + seconds

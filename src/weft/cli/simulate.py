@@ -18,7 +18,7 @@ from weft.cli.plan import parse_rate
 from weft.cli.query_options import Strategy, read_queries
 from weft.model import WeftError, Workload
 from weft.optimizer import optimize
-from weft.optimizer.cluster_model import Cluster, Keys, Load, least_nodes
+from weft.optimizer.cluster_model import Cluster, ClusterLoad, Keys, least_nodes
 from weft.optimizer.cluster_model import simulate as simulate_load
 from weft.optimizer.cost.seconds import Stream
 from weft.optimizer.paper_workloads import Shape
@@ -76,7 +76,7 @@ def _workload(file: Path | None, queries: int, maximum_slide: int, rate: Fractio
     return draw(replace(Shape(), number=queries, maximum_slide=maximum_slide, rate=rate, seed=seed))
 
 
-def _told(load: Load, nodes: int, needed: int | None, busy: float) -> dict[str, Any]:
+def _told(load: ClusterLoad, nodes: int, needed: int | None, busy: float) -> dict[str, Any]:
     quantiles = np.quantile(load.batch_seconds, (0.5, 0.99))
     return {
         "nodes": nodes,
@@ -98,7 +98,7 @@ def _told(load: Load, nodes: int, needed: int | None, busy: float) -> dict[str, 
     }
 
 
-def _show(report: dict[str, Any], load: Load) -> None:
+def _show(report: dict[str, Any], load: ClusterLoad) -> None:
     table = Table("", "", show_header=False)
     rows = {
         "queries in trees": f"{report['queries']:,} in {report['trees']:,}",

@@ -68,7 +68,7 @@ class Newest:
     before: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Board:
+class AnswerBoard:
     """Takes the answers of each batch, as a sink does, and keeps the newest of each tile."""
 
     def __init__(self, tiles: Sequence[Tile] = TILES) -> None:

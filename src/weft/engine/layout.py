@@ -87,7 +87,7 @@ class QueryLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class GroupingLayout:
     """Trees over the same keys number their groups alike, whatever plan they are of."""
 
     number: int
@@ -100,7 +100,7 @@ class TreeLayout:
 
     number: int
     """No tree of another plan of the job has the same."""
-    grouping: Grouping
+    grouping: GroupingLayout
     edges: Edges
     components: tuple[Component, ...]
     filters: Mapping[str | None, FilterBit | None]
@@ -128,7 +128,7 @@ class FeedLayout:
     """One native pass. `key_columns` and `columns` name the physical columns of the partials that Spark sends."""
 
     number: int
-    grouping: Grouping
+    grouping: GroupingLayout
     edges: Edges
     key_columns: tuple[str, ...]
     words: tuple[str, ...]

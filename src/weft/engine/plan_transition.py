@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from weft.engine.layout import Grouping, Layout, QueryLayout, TreeLayout
+from weft.engine.layout import GroupingLayout, Layout, QueryLayout, TreeLayout
 from weft.model import Edges
 
 
@@ -99,7 +99,7 @@ def follow(
     return replace(after, feeds=feeds, older=left, fresh=after.fresh | joined.keys())
 
 
-def serves(tree: TreeLayout, query: QueryLayout, grouping: Grouping) -> bool:
+def serves(tree: TreeLayout, query: QueryLayout, grouping: GroupingLayout) -> bool:
     """Whether the tree's partials hold what the query needs: its groups, its filter, its components, and its edges."""
     return (
         tree.grouping == grouping
@@ -135,7 +135,7 @@ def pasts(layout: Layout, watermark: int) -> set[Reader]:
 
 
 def reach_back(
-    query: QueryLayout, grouping: Grouping, layout: Layout, watermark: int, kept: Mapping[int, int]
+    query: QueryLayout, grouping: GroupingLayout, layout: Layout, watermark: int, kept: Mapping[int, int]
 ) -> Reader | None:
     """What a new query can see of the past: the slices that reach furthest back of those that will do.
 
@@ -146,7 +146,12 @@ def reach_back(
 
 
 def take_over(
-    query: QueryLayout, grouping: Grouping, layout: Layout, reader: Reader, watermark: int, kept: Mapping[int, int]
+    query: QueryLayout,
+    grouping: GroupingLayout,
+    layout: Layout,
+    reader: Reader,
+    watermark: int,
+    kept: Mapping[int, int],
 ) -> Reader | None:
     """What a query sees that reads what another does, if all of that will do for it too."""
     trees = {tree.number: tree for tree in layout.trees}

@@ -72,7 +72,7 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ClusterLoad:
     """What a cluster has to do, in seconds of a node for each second of stream."""
 
     estimate: Estimate
@@ -103,7 +103,7 @@ class Load:
 
 def simulate(
     plan: Plan, weights: Weights, cluster: Cluster, keys: Keys, stream: Stream, batches: int = 1000, seed: int = 1
-) -> Load:
+) -> ClusterLoad:
     """`stream.groups` is found from the keys: how many have a row in a slice."""
     random = np.random.default_rng(seed)
     present, stream, took = _estimated(plan, weights, keys, stream)
@@ -119,7 +119,7 @@ def simulate(
     of_rows = took.rows / (1 / slow).sum(axis=1)
     of_buckets = ((hashed - native) * slow).max(axis=1)
     recovery, catching = _lost(plan, weights, stream, shares, homes, cluster, took)
-    return Load(
+    return ClusterLoad(
         took,
         len(plan.workload),
         len(plan.trees),

@@ -22,7 +22,7 @@ from fractions import Fraction
 
 from weft.model import ACQ, PlanError, Workload
 from weft.optimizer.cost.operations import Cost, Statistics
-from weft.optimizer.strategies.base import Positioned, Sharing, build, groupings
+from weft.optimizer.strategies.base import GroupingTrees, Positioned, build, groupings
 from weft.optimizer.strategies.merge_trees import merge_trees
 from weft.optimizer.strategies.tree_prices import Pricing
 from weft.plan.check import check_plan
@@ -106,7 +106,7 @@ def _trees_by_grouping(plan: Plan) -> dict[tuple[str, str, tuple[str, ...]], lis
 
 def _amend_grouping(
     plan: Plan, numbers: Sequence[int], gone: Set[str], group: Sequence[Positioned], cost: Cost
-) -> tuple[Sharing, int]:
+) -> tuple[GroupingTrees, int]:
     """The remaining trees of the old plan, and the new queries; trees that changed may merge."""
     old = [plan.trees[number] for number in numbers]
     composite = any(feed.fold_cost > 0 for feed in plan.feeds if set(feed.trees) & set(numbers))
@@ -118,7 +118,7 @@ def _amend_grouping(
     touched = [len(now) < len(tree.queries) for now, tree in zip(left, old)]
     new = [[present[q.name]] for _, q in group if q.name not in staying]
     if not new and not any(touched):
-        return Sharing(tuple(old), composite), 0
+        return GroupingTrees(tuple(old), composite), 0
     same = {tree.queries: tree for tree, is_touched in zip(old, touched) if not is_touched}
     atoms = [(atom, is_touched) for atom, is_touched in zip([*left, *new], [*touched, *[True] * len(new)]) if atom]
     pricing = Pricing([atom for atom, _ in atoms], cost)
@@ -126,4 +126,4 @@ def _amend_grouping(
     per_tree = pricing.edge_rate if composite else plan.rate
     merged, compared = merge_trees(pricing, [1 << i for i in range(len(atoms))], per_tree, changed)
     trees = (same.get(tuple(q.name for q in pricing.queries(tree))) or pricing.tree(tree) for tree in merged)
-    return Sharing(tuple(trees), composite), compared
+    return GroupingTrees(tuple(trees), composite), compared

@@ -34,7 +34,7 @@ class SharedPass:
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
+class PassSharing:
     passes: tuple[SharedPass, ...]
     fed: str | None = None
     """What feeds what, in the papers' notation."""

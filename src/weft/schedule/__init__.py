@@ -7,28 +7,28 @@ a running job.
 from __future__ import annotations
 
 from weft.schedule.budget import Budget, run_within
-from weft.schedule.choose import Asked, Chosen, Schedule, choose
-from weft.schedule.cost import Cost, schedule_cost
+from weft.schedule.choose import AtMostQuery, Chosen, Schedule, choose
+from weft.schedule.cost import ScheduleCosts, schedule_cost
 from weft.schedule.pace import Pace
 from weft.schedule.periodic import InvalidPeriodic, Periodic
 from weft.schedule.periods import Shortened, shorten
 from weft.schedule.policies import POLICIES, Policy
-from weft.schedule.queue import Queue, Run, UnknownQuery
+from weft.schedule.queue import Queue, SharedRun, UnknownQuery
 from weft.schedule.task import Task, groups, merged, sub_groups
 
 __all__ = [
     "POLICIES",
-    "Asked",
+    "AtMostQuery",
     "Budget",
     "Chosen",
-    "Cost",
     "InvalidPeriodic",
     "Pace",
     "Periodic",
     "Policy",
     "Queue",
-    "Run",
     "Schedule",
+    "ScheduleCosts",
+    "SharedRun",
     "Shortened",
     "Task",
     "UnknownQuery",

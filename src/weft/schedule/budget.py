@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from weft.schedule.queue import Queue, Run
+from weft.schedule.queue import Queue, SharedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class Budget:
 
 
 def run_within(
-    queue: Queue, now: int, budget: Budget, price: Callable[[Run], float], early: bool = True
-) -> tuple[list[Run], Budget]:
+    queue: Queue, now: int, budget: Budget, price: Callable[[SharedRun], float], early: bool = True
+) -> tuple[list[SharedRun], Budget]:
     """Run after run while time is left, the most urgent first; `price` says what one takes, by guessing or by doing it.
 
     What is due may take more than is left: nobody starves because a run is longer than every budget. What is not due
     yet runs only where its price fits, so that it never delays what is.
     """
-    runs: list[Run] = []
+    runs: list[SharedRun] = []
     while budget.left > 0:
         run = queue.next(now, early)
         if run is None:

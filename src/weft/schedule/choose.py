@@ -13,12 +13,12 @@ from typing import Any
 
 from weft.model import Refresh, Window
 from weft.schedule.budget import Budget, run_within
-from weft.schedule.cost import Cost, answer_cost, scan_cost
+from weft.schedule.cost import ScheduleCosts, answer_cost, scan_cost
 from weft.schedule.pace import Pace
 from weft.schedule.periodic import Periodic
 from weft.schedule.policies import POLICIES, Policy
 from weft.schedule.policies.policy import Split
-from weft.schedule.queue import Queue, Run
+from weft.schedule.queue import Queue, SharedRun
 from weft.schedule.task import Task, groups, sub_groups
 
 BLEND = 0.5
@@ -26,7 +26,7 @@ BLEND = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AtMostQuery:
     """A query that leaves it to weft when it is answered."""
 
     name: str
@@ -96,7 +96,7 @@ class Chosen:
 
 
 def choose(
-    queries: Sequence[Asked],
+    queries: Sequence[AtMostQuery],
     before: Schedule,
     passed: int | None,
     until: int,
@@ -118,7 +118,7 @@ def choose(
     queue = Queue(known, Policy(_stored(before.periods), policy.reach), before, before.answered)
     spent = 0.0
 
-    def price(run: Run) -> float:
+    def price(run: SharedRun) -> float:
         nonlocal spent
         due = {task: _due(task, queue, by_name, passed, until, unlimited) for task in run.tasks}
         each = {task: answer_cost(task.queries, before) for task in run.tasks}
@@ -152,7 +152,7 @@ def choose(
     )
 
 
-def _present(before: Schedule, queries: Iterable[Asked]) -> Schedule:
+def _present(before: Schedule, queries: Iterable[AtMostQuery]) -> Schedule:
     """Without what was known of queries that left; the periods of those who stay are chosen anew."""
     names = {query.name for query in queries}
     kinds = {kind for query in queries for kind in query.reads}
@@ -168,7 +168,7 @@ def _present(before: Schedule, queries: Iterable[Asked]) -> Schedule:
     )
 
 
-def _planned(before: Schedule, queries: Sequence[Asked], policy: Policy) -> Schedule:
+def _planned(before: Schedule, queries: Sequence[AtMostQuery], policy: Policy) -> Schedule:
     """With periods by cost, once all costs are known; before, everybody has the period that was asked for."""
     if before.planned:
         return before
@@ -181,7 +181,7 @@ def _planned(before: Schedule, queries: Sequence[Asked], policy: Policy) -> Sche
 
 
 def _stored(periods: Mapping[str, int]) -> Split:
-    def split(queries: Sequence[Periodic], cost: Cost) -> tuple[Task, ...]:
+    def split(queries: Sequence[Periodic], cost: ScheduleCosts) -> tuple[Task, ...]:
         together: dict[int, list[Periodic]] = {}
         for query in queries:
             together.setdefault(periods[query.name], []).append(query)
@@ -190,7 +190,7 @@ def _stored(periods: Mapping[str, int]) -> Split:
     return split
 
 
-def _first(query: Asked, until: int) -> Refresh | None:
+def _first(query: AtMostQuery, until: int) -> Refresh | None:
     """Every window that ended by now, as plain Spark has them; None: the query's first has not ended."""
     window = query.window
     last = window.end(window.last_ended(until))
@@ -199,7 +199,7 @@ def _first(query: Asked, until: int) -> Refresh | None:
 
 
 def _due(
-    task: Task, queue: Queue, by_name: Mapping[str, Asked], passed: int | None, until: int, unlimited: bool
+    task: Task, queue: Queue, by_name: Mapping[str, AtMostQuery], passed: int | None, until: int, unlimited: bool
 ) -> Refresh:
     """The windows that the task's period asks for, as far as their slices are kept: from the newest one on that had
     ended by `passed`. What is due already and not kept gives way to the newest, except where nothing comes after it."""
@@ -212,7 +212,7 @@ def _due(
     return Refresh(first, until - (until - first) % task.period, task.period)
 
 
-def _newest(query: Asked, until: int) -> Refresh:
+def _newest(query: AtMostQuery, until: int) -> Refresh:
     end = until - until % query.interval
     return Refresh(end, end, query.window.slide)
 

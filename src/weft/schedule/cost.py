@@ -13,7 +13,7 @@ from weft.schedule.periodic import Periodic, Question
 from weft.schedule.task import Task
 
 
-class Cost(Protocol):
+class ScheduleCosts(Protocol):
     """Prices, in whatever unit the clock that is given to the scheduler has."""
 
     def scan(self, kind: str, intervals: int) -> float:
@@ -32,16 +32,16 @@ def longest_reads(queries: Iterable[Periodic]) -> dict[str, int]:
     return found
 
 
-def scan_cost(queries: Iterable[Periodic], cost: Cost) -> float:
+def scan_cost(queries: Iterable[Periodic], cost: ScheduleCosts) -> float:
     return sum(cost.scan(kind, intervals) for kind, intervals in longest_reads(queries).items())
 
 
-def answer_cost(queries: Iterable[Periodic], cost: Cost) -> float:
+def answer_cost(queries: Iterable[Periodic], cost: ScheduleCosts) -> float:
     questions = {query.question: query for query in queries}
     return sum(cost.answer(query) for query in questions.values())
 
 
-def schedule_cost(tasks: Sequence[Task], cost: Cost) -> float:
+def schedule_cost(tasks: Sequence[Task], cost: ScheduleCosts) -> float:
     """For each update of the synopses, where every task runs at the multiples of its period, and those that are due at
     the same time and read the same synopses run together.
 

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import inf
 
-from weft.schedule.cost import Cost, answer_cost, due_rate, longest_reads, scan_cost, schedule_cost, with_period
+from weft.schedule.cost import (
+    ScheduleCosts,
+    answer_cost,
+    due_rate,
+    longest_reads,
+    scan_cost,
+    schedule_cost,
+    with_period,
+)
 from weft.schedule.task import Task, merged
 
 STATES_LIMIT = 3000
@@ -62,7 +70,7 @@ class Shortened:
     optimal: bool
 
 
-def shorten(tasks: Sequence[Task], cost: Cost, tolerance: float = TOLERANCE) -> Shortened:
+def shorten(tasks: Sequence[Task], cost: ScheduleCosts, tolerance: float = TOLERANCE) -> Shortened:
     """The cheapest periods, each one of those that there are and none longer than the task's own; within the tolerance,
     and where it is still no dearer than every task as it is or all with the shortest period, fewer of them."""
     kept, fastest = tuple(task.period for task in tasks), min(task.period for task in tasks)
@@ -75,7 +83,7 @@ def shorten(tasks: Sequence[Task], cost: Cost, tolerance: float = TOLERANCE) -> 
     return Shortened(fewer, schedule_cost(merged(tasks, fewer), cost), optimal)
 
 
-def follow(tasks: Sequence[Task], periods: Sequence[int], cost: Cost, more: float) -> tuple[int, ...]:
+def follow(tasks: Sequence[Task], periods: Sequence[int], cost: ScheduleCosts, more: float) -> tuple[int, ...]:
     """Tasks that are due only where a dearer one is follow it always, while early answers cost no more than `more`.
 
     What is due together runs together only while all is on time; what is one task does in overload too. It saves no
@@ -109,7 +117,7 @@ def nested(tasks: Sequence[Task]) -> bool:
     return all(_covers(more, less) for less, more in pairwise(reads))
 
 
-def cheapest(tasks: Sequence[Task], cost: Cost) -> tuple[tuple[int, ...], bool]:
+def cheapest(tasks: Sequence[Task], cost: ScheduleCosts) -> tuple[tuple[int, ...], bool]:
     """By dynamic programming over the sub-groups, the dearest scan first; whether it is proven to be the cheapest.
 
     A sub-group adds its scan where it is due and no dearer one is. That hangs only on the set of instants where dearer
@@ -192,7 +200,7 @@ class Rest:
         return total
 
 
-def merge_greedily(tasks: Sequence[Task], cost: Cost) -> tuple[int, ...]:
+def merge_greedily(tasks: Sequence[Task], cost: ScheduleCosts) -> tuple[int, ...]:
     """The two whose merging saves most, with the shorter of their periods, until no merge saves anything."""
     periods = [task.period for task in tasks]
     now = schedule_cost(merged(tasks, periods), cost)

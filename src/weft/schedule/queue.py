@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from weft.model import PlanError
-from weft.schedule.cost import Cost
+from weft.schedule.cost import ScheduleCosts
 from weft.schedule.periodic import Periodic
 from weft.schedule.policies.policy import Policy
 from weft.schedule.task import Task, groups
@@ -32,7 +32,7 @@ class UnknownQuery(PlanError):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SharedRun:
     """Queries that are answered together. `until_deadline` is below 0 where the most urgent of them is late, above 0
     where none is due yet."""
 
@@ -49,7 +49,11 @@ class Queue:
     """
 
     def __init__(
-        self, queries: Iterable[Periodic], policy: Policy, cost: Cost, answered: Mapping[str, int] | None = None
+        self,
+        queries: Iterable[Periodic],
+        policy: Policy,
+        cost: ScheduleCosts,
+        answered: Mapping[str, int] | None = None,
     ) -> None:
         """`answered[name]` is the update after which a query was answered last, 0 where it is not said."""
         self._policy, self._cost = policy, cost
@@ -92,7 +96,7 @@ class Queue:
         """Updates since a query should have been answered, by the period that it asked for; 0 where it is on time."""
         return max(0, now - self.answered[name] - self._queries[name].period)
 
-    def next(self, now: int, early: bool = True) -> Run | None:
+    def next(self, now: int, early: bool = True) -> SharedRun | None:
         """What to run; None where nothing has changed since everything ran, or, unless `early`, nothing is due."""
         self._wake(now)
         if not self._waiting:
@@ -108,9 +112,9 @@ class Queue:
             numbers += [n for n in others if n != first and self._deadlines[n] - now <= reach and self._stale(n, now)]
         tasks = tuple(self._tasks[n] for n in numbers)
         queries = tuple(q for task in tasks for q in task.queries if self.answered[q.name] < now)
-        return Run(queries, tasks, lowest)
+        return SharedRun(queries, tasks, lowest)
 
-    def done(self, run: Run, now: int) -> None:
+    def done(self, run: SharedRun, now: int) -> None:
         """The queries of a run were answered from the synopses as they were after update `now`."""
         there = [query for query in run.queries if self._queries.get(query.name) == query]
         for query in there:

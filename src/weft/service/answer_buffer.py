@@ -25,7 +25,7 @@ BEFORE_ALL: Place = (-1, 0)
 
 
 @dataclass(frozen=True)
-class Portion:
+class AnswerPortion:
     """What one batch answered to one query; `table` holds the first of `count` rows."""
 
     query: str
@@ -52,7 +52,7 @@ class AnswerBuffer:
     def __init__(self, rows: int = 1000) -> None:
         self.rows = rows
         self._lock = threading.Lock()
-        self._kept: dict[str, deque[Portion]] = {}
+        self._kept: dict[str, deque[AnswerPortion]] = {}
         self._gone: dict[str, Place] = {}
         self._newest: Place = BEFORE_ALL
         self._wakers: dict[object, Callable[[], object]] = {}
@@ -63,7 +63,7 @@ class AnswerBuffer:
     def take(self, batch: int, answers: Mapping[str, pa.Table], counts: Mapping[str, int]) -> None:
         with self._lock:
             for number, name in enumerate(sorted(answers)):
-                self._keep(Portion(name, (batch, number), answers[name], counts[name]))
+                self._keep(AnswerPortion(name, (batch, number), answers[name], counts[name]))
             self._forget_who_left()
         self.wake()
 
@@ -82,7 +82,7 @@ class AnswerBuffer:
                 self._gone.pop(name, None)
             self._left = left
 
-    def _keep(self, portion: Portion) -> None:
+    def _keep(self, portion: AnswerPortion) -> None:
         if portion.place <= self._newest:
             return
         self._newest = portion.place
@@ -96,10 +96,10 @@ class AnswerBuffer:
         with self._lock:
             return self._newest
 
-    def after(self, place: Place, queries: Iterable[str] | None = None) -> list[Portion]:
+    def after(self, place: Place, queries: Iterable[str] | None = None) -> list[AnswerPortion]:
         """What is kept after a place, in order; of some queries or of all."""
         with self._lock:
-            portions: list[Portion] = []
+            portions: list[AnswerPortion] = []
             for kept in self._of(self._kept, queries):
                 portions.extend(takewhile(lambda p: p.place > place, reversed(kept)))
         return sorted(portions, key=lambda p: p.place)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.aggregates import Component
-from weft.engine import FeedLayout, Grouping, QueryLayout, TreeLayout
+from weft.engine import FeedLayout, GroupingLayout, QueryLayout, TreeLayout
 from weft.engine.final.filter_counts import matched_rows
 from weft.engine.layout import FilterBit
 from weft.engine.state.partials import Partials
@@ -16,7 +16,7 @@ from weft.model import Edges, Window
 
 WINDOW = Window(6, 3)
 EDGES = Edges.of([WINDOW])
-NOBODY = Grouping(0, ())
+NOBODY = GroupingLayout(0, ())
 ROWS = (Component("rows"),)
 FILTERS = {
     "none": None, "low": FilterBit(0, 0), "sign": FilterBit(0, 63), "next": FilterBit(1, 5),

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis.strategies import DrawFn, composite, integers, none, one_of, sampled_from
 
 from weft.aggregates import Component
-from weft.engine import FeedLayout, Grouping
+from weft.engine import FeedLayout, GroupingLayout
 from weft.engine.partial.from_rows import Gathering, NotGathered, Scattered
 from weft.kernels.group_ids import number_rows
 from weft.model import Edges, Window
@@ -34,7 +34,7 @@ ROWS = pa.schema(
 
 
 def feed(number: int, keys: int, words: tuple[str, ...] = ()) -> FeedLayout:
-    grouping = Grouping(number, tuple(pa.field(f"k{i}", pa.int64()) for i in range(keys)))
+    grouping = GroupingLayout(number, tuple(pa.field(f"k{i}", pa.int64()) for i in range(keys)))
     edges = Edges.of([Window(10, 10)])
     return FeedLayout(number, grouping, edges, tuple(f"k{i}" for i in range(keys)), words, COMPONENTS, SLOTS, ())
 

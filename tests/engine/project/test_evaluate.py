@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from weft.engine.project import CannotEvaluate, Columns, EvaluationError, Typed, bind, evaluate
+from weft.engine.project import CannotEvaluate, EvaluationError, LeafColumns, Typed, bind, evaluate
 from weft.model.expression import Expression
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -213,9 +213,9 @@ def oracle(spark: Any, request: pytest.FixtureRequest) -> Iterator[Oracle]:
     spark.conf.unset("spark.sql.ansi.enabled")
 
 
-def columns(rows: list[int] | None = None) -> Columns:
+def columns(rows: list[int] | None = None) -> LeafColumns:
     table = TABLE if rows is None else TABLE.take(pa.array(rows, pa.int64()))
-    return Columns(table.num_rows, [c.combine_chunks() for c in table.columns])
+    return LeafColumns(table.num_rows, [c.combine_chunks() for c in table.columns])
 
 
 def same(ours: Any, theirs: Any, exact: bool) -> bool:
@@ -284,7 +284,7 @@ def test_keys_and_the_window_are_leaves_too() -> None:
     start = pa.array([0, 60_000_000], pa.timestamp("us", "UTC"))
     end = pa.array([60_000_000, 120_000_000], pa.timestamp("us", "UTC"))
     window = pa.StructArray.from_arrays([start, end], ["start", "end"])
-    table = Columns(2, keys=[pa.array(["a", None])], window_start=start, window_end=end, window=window)
+    table = LeafColumns(2, keys=[pa.array(["a", None])], window_start=start, window_end=end, window=window)
     for name, column in (("window", window), ("window_start", start), ("window_end", end)):
         assert evaluate(Typed(name, column.type), table, ansi=True) is column
     assert evaluate(Typed("key", pa.string(), value=0), table, ansi=True).to_pylist() == ["a", None]
@@ -297,7 +297,7 @@ def test_a_struct_can_be_chosen_by_a_condition() -> None:
         window.type,
         (Typed("call", pa.bool_(), value=0), Typed("window", window.type), Typed("literal", pa.null(), value="NULL")),
     )
-    table = Columns(2, [pa.array([False, True])], window=window)
+    table = LeafColumns(2, [pa.array([False, True])], window=window)
     assert evaluate(node, table, ansi=True).to_pylist() == [None, {"start": 2}]
 
 
@@ -347,5 +347,5 @@ def test_what_cannot_be_evaluated_is_refused_when_it_is_bound(
 def test_rounding_a_double_rounds_the_decimal_that_it_prints() -> None:
     values = np.random.default_rng(7).normal(0, 1000, 5000).round(3) + 0.0005
     node = Typed("round", pa.float64(), (Typed("call", pa.float64(), value=0), Typed("literal", pa.int32(), value="3")))
-    got = evaluate(node, Columns(len(values), [pa.array(values)]), ansi=True).to_pylist()
+    got = evaluate(node, LeafColumns(len(values), [pa.array(values)]), ansi=True).to_pylist()
     assert got == [float(Decimal(repr(v)).quantize(Decimal("0.001"), "ROUND_HALF_UP")) for v in values.tolist()]

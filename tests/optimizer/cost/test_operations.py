@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.exhaustive import SECOND, queries
 from weft.model import Window
 from weft.optimizer import STRATEGIES, TECHNIQUES, Cost, Statistics
-from weft.optimizer.cost.omega import Load
+from weft.optimizer.cost.omega import WindowLoad
 
 RATE = Statistics(Fraction(12, 10))
 EXAMPLE_3 = queries((16, 4), (10, 5), (8, 4))
@@ -39,7 +39,9 @@ def test_a_composite_pass_reads_rows_once_and_folds_its_slices_for_each_tree() -
     assert plan.cost == Fraction(12, 10) + 2 * Fraction(4, 10) + Fraction(1, 4) * 6 + Fraction(1, 5) * 2
 
 
-LOAD = Load.of([Window(16 * SECOND, 4 * SECOND), Window(10 * SECOND, 5 * SECOND), Window(16 * SECOND, 8 * SECOND)])
+LOAD = WindowLoad.of(
+    [Window(16 * SECOND, 4 * SECOND), Window(10 * SECOND, 5 * SECOND), Window(16 * SECOND, 8 * SECOND)]
+)
 E = Fraction(1, 2)
 PARTIALS = (8, 5, 8)  # 16, 10 and 16 s at half a slice a second
 
@@ -67,19 +69,19 @@ def test_omega_of_slick_deque_non_inv_grows_with_queries_and_hardly_with_partial
 
 
 def test_the_mean_deque_over_a_million_partials_is_e_minus_one() -> None:
-    load = Load.of([Window(1_000_000 * SECOND, SECOND)])
+    load = WindowLoad.of([Window(1_000_000 * SECOND, SECOND)])
     assert float(TECHNIQUES["slick_deque_non_inv"].omega(load, Fraction(1))) == pytest.approx(2 - 2e-6 + 1 + e - 1)
 
 
 def test_a_window_that_is_one_slice_needs_no_step_of_a_tree() -> None:
-    assert TECHNIQUES["flat_fat"].omega(Load.of([Window(SECOND, SECOND)]), Fraction(1)) == 0
+    assert TECHNIQUES["flat_fat"].omega(WindowLoad.of([Window(SECOND, SECOND)]), Fraction(1)) == 0
 
 
 loads = st.lists(
     st.tuples(st.integers(1, 9), st.integers(0, 60)).map(lambda t: Window((t[0] + t[1]) * SECOND, t[0] * SECOND)),
     min_size=1,
     max_size=4,
-).map(Load.of)
+).map(WindowLoad.of)
 rates = st.fractions(1, 8, max_denominator=40)
 
 
@@ -87,7 +89,7 @@ rates = st.fractions(1, 8, max_denominator=40)
 @settings(derandomize=True, deadline=None, max_examples=80)
 @given(loads, loads, rates, rates, rates)
 def test_what_a_search_takes_for_a_floor_is_one(
-    technique: object, one: Load, two: Load, e1: Fraction, e2: Fraction, more: Fraction
+    technique: object, one: WindowLoad, two: WindowLoad, e1: Fraction, e2: Fraction, more: Fraction
 ) -> None:
     t = technique
     together = max(e1, e2) + more
@@ -112,7 +114,7 @@ def flat_fat_steps(partials: Fraction) -> Fraction:
 def test_flat_fat_adds_up_what_each_window_takes_and_its_floor_is_the_least_ahead(
     lengths: list[int], rate: Fraction
 ) -> None:
-    load, t = Load.of([Window(length * SECOND, SECOND) for length in lengths]), TECHNIQUES["flat_fat"]
+    load, t = WindowLoad.of([Window(length * SECOND, SECOND) for length in lengths]), TECHNIQUES["flat_fat"]
     assert t.omega(load, rate) == sum(flat_fat_steps(length * rate) for length in lengths)
     powers = [Fraction(1 << max(0, ceil(length * rate) - 1).bit_length()) for length in lengths]
     least = [min(flat_fat_steps(n * rate), flat_fat_steps(power)) for n, power in zip(lengths, powers, strict=True)]

@@ -12,7 +12,7 @@ from weft.optimizer.phantoms import (
     InvalidConfiguration,
     InvalidNotation,
     Relation,
-    Table,
+    TableNode,
     parse,
     read,
     show,
@@ -100,7 +100,7 @@ def test_what_cannot_feed_is_refused(text: str, problem: str) -> None:
 
 def test_a_phantom_that_feeds_nothing_is_refused() -> None:
     with pytest.raises(InvalidConfiguration, match="AB is no query and feeds none"):
-        Configuration((Table(read("AB"), asked=False),))
+        Configuration((TableNode(read("AB"), asked=False),))
 
 
 def test_leaving_out_a_table_feeds_its_children_from_above() -> None:

@@ -12,10 +12,19 @@ from hypothesis import strategies as st
 from weft.model import WeftError, Workload
 from weft.optimizer import STRATEGIES, Cost, Statistics
 from weft.optimizer.paper_workloads import Shape, generate
-from weft.optimizer.placement import OPTIMIZERS, Node, Placement, fronts, knee, place, place_groupings, undominated
+from weft.optimizer.placement import (
+    OPTIMIZERS,
+    ClusterNode,
+    Placement,
+    fronts,
+    knee,
+    place,
+    place_groupings,
+    undominated,
+)
 from weft.sql import parse
 
-NODES = (Node(), Node(Fraction(2)), Node(Fraction(1, 2)))
+NODES = (ClusterNode(), ClusterNode(Fraction(2)), ClusterNode(Fraction(1, 2)))
 
 
 def dominates(one: Placement, other: Placement) -> bool:
@@ -50,7 +59,7 @@ def test_every_query_lies_on_one_node_and_nodes_cost_what_their_trees_cost(optim
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_who_only_groups_shares_nothing_and_who_only_weaves_has_one_tree_a_node(optimizer: str) -> None:
-    placed = place(workload(20), [Node()] * 3, 10, optimizer, together="nothing")
+    placed = place(workload(20), [ClusterNode()] * 3, 10, optimizer, together="nothing")
     trees = [len(trees) for trees in placed.trees]
     if optimizer.startswith("g_"):
         assert sum(trees) == 20
@@ -63,7 +72,7 @@ def test_who_only_groups_shares_nothing_and_who_only_weaves_has_one_tree_a_node(
 def test_taking_turns_weaves_with_each_tree_once_and_then_stays_alone() -> None:
     # turn      1      2        3      4        5        6
     # place     alone  tree 1   alone  tree 1   tree 2   alone
-    placed = place(workload(6), [Node()], 10, "wg_rr", together="nothing")
+    placed = place(workload(6), [ClusterNode()], 10, "wg_rr", together="nothing")
     names = [q.name for q in workload(6)]
     assert [set(tree.queries) for tree in placed.trees[0]] == [
         {names[0], names[1], names[3]},
@@ -74,7 +83,7 @@ def test_taking_turns_weaves_with_each_tree_once_and_then_stays_alone() -> None:
 
 @pytest.mark.parametrize("optimizer", ["w_i", "wg_i"])
 def test_inserting_begins_with_a_tree_drawn_for_each_node(optimizer: str) -> None:
-    queries, nodes = workload(20), [Node()] * 20
+    queries, nodes = workload(20), [ClusterNode()] * 20
     assert (
         place(queries, nodes, 10, optimizer, together="nothing", seed=1).costs
         != place(queries, nodes, 10, optimizer, together="nothing", seed=2).costs
@@ -86,7 +95,7 @@ def test_inserting_begins_with_a_tree_drawn_for_each_node(optimizer: str) -> Non
 
 
 def test_to_lowest_fills_faster_nodes_with_more() -> None:
-    placed = place(workload(60), [Node(), Node(Fraction(3))], 10, "g_tl", together="nothing")
+    placed = place(workload(60), [ClusterNode(), ClusterNode(Fraction(3))], 10, "g_tl", together="nothing")
     slow, fast = placed.costs
     assert 2.5 < fast / slow < 3.5
 
@@ -100,14 +109,14 @@ def test_weave_group_to_nodes_has_the_least_total_and_the_front_is_never_worse(
     number: int, nodes: int, rate: int, overlap: int, slides: str
 ) -> None:
     queries = workload(number, slides, overlap)
-    found = {name: place(queries, [Node()] * nodes, rate, name) for name in OPTIMIZERS}
+    found = {name: place(queries, [ClusterNode()] * nodes, rate, name) for name in OPTIMIZERS}
     least = min(p.total for p in found.values())
     assert found["wg_tn"].total <= least * Fraction(1002, 1000)  # the dissertation: within 0.2 % where it does not win
-    ours = fronts(queries, [Node()] * nodes, rate)
+    ours = fronts(queries, [ClusterNode()] * nodes, rate)
     assert ours[0].total <= found["wg_tn"].total
     assert ours[-1].maximum <= found["wg_i"].maximum
-    assert fronts(queries, [Node()] * nodes, rate, seed=5)[-1].maximum <= (
-        place(queries, [Node()] * nodes, rate, "wg_i", seed=5).maximum
+    assert fronts(queries, [ClusterNode()] * nodes, rate, seed=5)[-1].maximum <= (
+        place(queries, [ClusterNode()] * nodes, rate, "wg_i", seed=5).maximum
     )
     assert [p.maximum for p in ours] == sorted({p.maximum for p in ours}, reverse=True)
     assert not any(dominates(one, other) for one, other in product(ours, ours))
@@ -120,20 +129,20 @@ def test_the_knee_is_dominated_by_no_optimizer_that_the_front_has_seen(
     seed: int, nodes: int, rate: int, data: st.DataObject
 ) -> None:
     queries = workload(12, data.draw(st.sampled_from(["normal", "diverse", "factors"])), seed=seed)
-    own = place(queries, [Node()] * nodes, rate)
+    own = place(queries, [ClusterNode()] * nodes, rate)
     check(own, queries, rate)
     for name in ("wg_tn", "w_tn", "wg_i", "w_i"):
-        assert not dominates(place(queries, [Node()] * nodes, rate, name), own)
+        assert not dominates(place(queries, [ClusterNode()] * nodes, rate, name), own)
 
 
 def test_on_one_node_the_least_total_is_weave_shares() -> None:
     queries = workload(30)
-    placed = place(queries, [Node()], 10, "wg_tn")
+    placed = place(queries, [ClusterNode()], 10, "wg_tn")
     assert placed.total == STRATEGIES["weave_share"](queries, Statistics(Fraction(10)), Cost()).cost
 
 
 def test_of_equal_placements_one_is_kept() -> None:
-    one = place(workload(5), [Node()], 10, "wg_tn")
+    one = place(workload(5), [ClusterNode()], 10, "wg_tn")
     assert undominated([one, one]) == (one,)
 
 
@@ -146,7 +155,7 @@ def test_of_equal_placements_one_is_kept() -> None:
     ],
 )
 def test_what_cannot_be_placed_is_refused(change: dict[str, object], reason: str) -> None:
-    given: dict[str, object] = {"nodes": [Node()], "rate": 10, "optimizer": "wg_i", **change}
+    given: dict[str, object] = {"nodes": [ClusterNode()], "rate": 10, "optimizer": "wg_i", **change}
     with pytest.raises(WeftError, match=reason):
         place(workload(3), **given)  # type: ignore[arg-type]
 
@@ -154,16 +163,16 @@ def test_what_cannot_be_placed_is_refused(change: dict[str, object], reason: str
 def test_groupings_are_placed_apart_and_nodes_have_a_capacity() -> None:
     texts = [f"SELECT max(x) FROM s GROUP BY {keys}window(ts, '1 minute')" for keys in ("", "k, ")]
     with pytest.raises(WeftError, match="2 groupings, which cannot share trees; use place_groupings"):
-        place(Workload(parse(";".join(texts))), [Node()], 10)
+        place(Workload(parse(";".join(texts))), [ClusterNode()], 10)
     with pytest.raises(WeftError, match="capacity must be above 0, got 0; leave the node out"):
-        Node(Fraction(0))
+        ClusterNode(Fraction(0))
 
 
 def test_groupings_fill_the_nodes_that_others_have_left() -> None:
     """Each grouping has one tree, of the same cost: on two nodes each gets one, not both the first."""
     by = ("", "k, ")
     queries = Workload(parse(";".join(f"SELECT max(x) FROM s GROUP BY {keys}window(ts, '1 minute')" for keys in by)))
-    nodes = [Node(), Node()]
+    nodes = [ClusterNode(), ClusterNode()]
     placed = place_groupings(queries, nodes, 10)
     check(placed, queries, 10)
     assert placed.costs[0] == placed.costs[1] == placed.maximum

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from weft.aggregates import Component
 from weft.cli.app import app
-from weft.engine import FeedLayout, Grouping, Layout, TreeLayout
+from weft.engine import FeedLayout, GroupingLayout, Layout, TreeLayout
 from weft.model import Edges, Window
 from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION, BatchRecord, Checkpoint
 from weft.spark.checkpoint.files import CheckpointFiles
@@ -22,7 +22,7 @@ from weft.spark.checkpoint.spark_offsets import SparkOffsets
 from weft.spark.checkpoint.verify import CheckpointReport, NoCheckpoint, check_checkpoint
 
 LAST = 19
-GROUPING = Grouping(0, (pa.field("k0", pa.string()),))
+GROUPING = GroupingLayout(0, (pa.field("k0", pa.string()),))
 EDGES = Edges.of([Window(6, 3)])
 
 

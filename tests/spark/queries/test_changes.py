@@ -31,7 +31,7 @@ from weft.optimizer.incremental import Curve
 from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord, Segment
 from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
-from weft.spark.execution.micro_batch import BatchMetrics, TreeState
+from weft.spark.execution.micro_batch import BatchMetrics, KeptTreeState
 from weft.spark.execution.statistics import OBSERVED, Observer
 from weft.spark.options import JobOptions
 from weft.spark.physical.columns import PhysicalColumns
@@ -586,7 +586,7 @@ def test_filters_in_other_classes_are_bound_beside_the_job_once_for_each_count(
 
 def test_the_stream_is_measured_over_some_batches() -> None:
     def batch(number: int) -> BatchMetrics:
-        kept = {0: TreeState(slices=10, partials=300), 1: TreeState(slices=5, partials=150)}
+        kept = {0: KeptTreeState(slices=10, partials=300), 1: KeptTreeState(slices=5, partials=150)}
         return BatchMetrics(number, 1_000, 90, 0, 0, 0, 0, None, number * 2_000_000, 0.1, {}, 0, kept, selectivity=0.25)
 
     observer = Observer(Stream())

@@ -107,7 +107,7 @@ def _changes(settings: LiveSettings, folder: Path, summary: dict[str, Any], say:
         files=batches, seed=settings.seed,
     )  # fmt: skip
     queries = make_queries(settings.queries + settings.changes, settings.seed)
-    files = _Files(events, folder / "live")
+    files = _FileFeed(events, folder / "live")
     running = weave(
         files.stream(spark), [_named(q) for q in queries[: settings.queries]], rate=settings.rate,
         tolerance=float(settings.tolerance),
@@ -153,7 +153,7 @@ def _recovery(settings: LiveSettings, folder: Path, summary: dict[str, Any], say
         spark, folder / "many", rows=rows + a_file, keys=10_000, rate=rows // 3_600, files=rows // a_file + 1,
         seed=settings.seed,
     )  # fmt: skip
-    files = _Files(events, folder / "state-rows")
+    files = _FileFeed(events, folder / "state-rows")
     sums = ", ".join(f"sum({f}(v)) AS {f}" for f in ("sqrt", "sin", "cos", "log1p"))
     sql = f"SELECT k, window, {sums} FROM events GROUP BY k, window(ts, '2 hours', '1 second')"
     job = weave(files.stream(spark, 1), [sql], rate=events.rate)
@@ -185,7 +185,7 @@ BYTES_A_ROW = 26
 """State that a row leaves, where nearly every row has a slice and group of its own."""
 
 
-class _Files:
+class _FileFeed:
     """Rows that are made already come to a stream file by file."""
 
     def __init__(self, events: Events, folder: Path) -> None:

@@ -52,7 +52,7 @@ class NoBrowser(WeftError):
     """Nothing to look at the page with."""
 
 
-class NoService(WeftError):
+class ServiceDidNotStart(WeftError):
     """The service that was to be looked at did not start."""
 
 
@@ -162,7 +162,7 @@ def serving(settings: PageSettings) -> Iterator[str]:
         assert process.stdout is not None
         first = process.stdout.readline()
         if not first:
-            raise NoService(f"weft serve ended: {(folder / 'log').read_text().strip()[-500:]}")
+            raise ServiceDidNotStart(f"weft serve ended: {(folder / 'log').read_text().strip()[-500:]}")
         for line in process.stdout:  # progress, a batch a line
             if json.loads(line)["answers"]:
                 break

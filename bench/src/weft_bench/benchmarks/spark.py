@@ -15,7 +15,7 @@ from weft_bench.machine import PeakMemory, describe_machine, load
 
 if TYPE_CHECKING:
     from weft.calibration.measure.events import Events
-    from weft_bench.rivals.spark_jobs import Engine, Outcome, Point
+    from weft_bench.rivals.spark_jobs import Engine, Outcome, Trial
 
 RATE = 3_700
 """Rows a second of event time: 20 million rows are an hour and a half."""
@@ -77,7 +77,7 @@ def run(settings: SparkSettings, say: Say) -> Report:
 
 def _measure(settings: SparkSettings, spark: Any, folder: Path, say: Say) -> tuple[list[Row], bool]:
     from weft.calibration.measure.events import make_events
-    from weft_bench.rivals.spark_jobs import Point, run_weft
+    from weft_bench.rivals.spark_jobs import Trial, run_weft
 
     def events(name: str, rows: int, keys: int) -> Events:
         say(f"making {rows:,} rows with {keys:,} keys")
@@ -91,7 +91,7 @@ def _measure(settings: SparkSettings, spark: Any, folder: Path, say: Say) -> tup
     for count in settings.queries:
         queries = make_queries(count, settings.seed)
         budget = settings.budget / settings.repeat
-        point = Point(spark, many, queries, settings.batches, budget, folder, say, small=small)
+        point = Trial(spark, many, queries, settings.batches, budget, folder, say, small=small)
         say(f"warming up with {_queries(count)} on {small.rows:,} rows")
         checked = _warm_up_and_check(replace(point, events=small)) and checked
         rows += _take_turns(point, settings)
@@ -101,12 +101,12 @@ def _measure(settings: SparkSettings, spark: Any, folder: Path, say: Say) -> tup
         for turn in range(settings.repeat):
             for count in (1, most):
                 queries = make_queries(count, settings.seed)
-                point = Point(spark, few, queries, settings.batches, settings.budget, folder, say)
+                point = Trial(spark, few, queries, settings.batches, settings.budget, folder, say)
                 rows.append(_timed("weft", run_weft, point, turn))
     return rows, checked
 
 
-def _warm_up_and_check(point: Point) -> bool:
+def _warm_up_and_check(point: Trial) -> bool:
     """Weave the queries over a small slice. Whether some of them have as many answers as `spark.sql` gives."""
     from weft_bench.rivals.spark_jobs import count_in_batch, run_weft
 
@@ -118,7 +118,7 @@ def _warm_up_and_check(point: Point) -> bool:
     return found == expected
 
 
-def _take_turns(point: Point, settings: SparkSettings) -> list[Row]:
+def _take_turns(point: Trial, settings: SparkSettings) -> list[Row]:
     from weft_bench.rivals.batch_engines import RIVALS
     from weft_bench.rivals.spark_jobs import rows_for_one_job, run_spark, run_spark_one_job, run_weft, run_weft_parquet
 
@@ -143,7 +143,7 @@ def _queries(count: int) -> str:
     return "1 query" if count == 1 else f"{count:,} queries"
 
 
-def _timed(name: str, engine: Engine, point: Point, turn: int) -> Row:
+def _timed(name: str, engine: Engine, point: Trial, turn: int) -> Row:
     busy = load()
     with PeakMemory() as memory:
         outcome = engine(point)

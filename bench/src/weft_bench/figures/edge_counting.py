@@ -24,7 +24,7 @@ class OutOfTime(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class CountingExperiment:
     """A line of the dissertation's table 5, with what its table 6 says came out."""
 
     number: int
@@ -48,23 +48,23 @@ class Experiment:
 _normal = partial(Shape, slides="normal")
 _diverse = partial(Shape, slides="diverse")
 EXPERIMENTS = (
-    Experiment(
+    CountingExperiment(
         1, "35", "number", _normal(1, 1000, Fraction(1, 500), 0.5, 10), (20, 50, 100), (100, 250, 550, 1000),
         550, (350, 790), 28, quick_number=1,
     ),
-    Experiment(
+    CountingExperiment(
         2, "36", "maximum_slide", _diverse(1000, 100, Fraction(1), 3, 100), (100, 400, 1000), (100, 800, 3000, 10_000),
         800, (2200, 10_000), 18,
     ),
-    Experiment(
+    CountingExperiment(
         3, "37", "rate", _normal(1000, 100, Fraction(1), 1, 1000), (100, 900, 10_000),
         (100, 400, 900, 10_000, 100_000, 1_000_000), 900, (3800, 16_000), 19, quick_number=40,
     ),
-    Experiment(
+    CountingExperiment(
         4, "38", "skew", _normal(50, 500, Fraction(1, 10), 0, 100), (0, 2.25, 10), (0, 1, 2.25, 5, 10, 50, 100),
         2.25, (14_000, 60_000), 18,
     ),
-    Experiment(
+    CountingExperiment(
         5, "39", "maximum_overlap", _diverse(1000, 600, Fraction(1), 3, 100), (100, 40, 1), (100, 70, 40, 20, 1),
         40, (5600, 16_000), 26,
     ),
@@ -119,7 +119,7 @@ def timed(run: Callable[[], int]) -> dict[str, Any]:
     return {"seconds": seconds if ended is None else None, "trees": trees, "ended": ended}
 
 
-def experiment(which: Experiment, scale: Scale, say: Say) -> list[Row]:
+def experiment(which: CountingExperiment, scale: Scale, say: Say) -> list[Row]:
     rows: list[Row] = []
     ways = counters()
     for point, shape in which.shapes(scale):
@@ -143,7 +143,7 @@ def ratios(rows: Sequence[Row], one: str, other: str, x: str) -> list[float]:
     return [times[one, at] / times[other, at] for series, at in times if series == one and (other, at) in times]
 
 
-def experiment_claims(which: Experiment, rows: list[Row]) -> list[Claim]:
+def experiment_claims(which: CountingExperiment, rows: list[Row]) -> list[Claim]:
     x = which.parameter
     slower, table = ratios(rows, "bit set", "F1", x), ratios(rows, "F1", "F1 + table", x)
     weft = ratios(rows, "F1", "weft", x)
@@ -219,7 +219,7 @@ def table_6_claims(rows: list[Row]) -> list[Claim]:
     return [Claim("bit set over F1: 350 to 14,000 times on average", said, all(r["average"] >= 350 for r in told))]
 
 
-def _figure(which: Experiment) -> Figure:
+def _figure(which: CountingExperiment) -> Figure:
     return Figure(
         which.figure,
         f"Planning time by {which.parameter.replace('_', ' ')}",

@@ -10,7 +10,7 @@ from itertools import product
 from time import process_time
 
 from weft.optimizer.paper_workloads import Shape, generate
-from weft.optimizer.placement import OPTIMIZERS, Node, place
+from weft.optimizer.placement import OPTIMIZERS, ClusterNode, place
 from weft_bench.benchmark import Row, Say
 from weft_bench.figures.figure import NOTE, Claim, Figure, Scale, mean
 
@@ -48,7 +48,7 @@ def _ran(experiment: Experiment, seed: int) -> tuple[Ran, ...]:
     """All thirteen, and weft's own last."""
     queries, number, rate, slide, skew, overlap, slides = experiment
     shape = Shape(queries, slide, Fraction(rate), skew, overlap, slides, seed)
-    workload, nodes = generate(shape), [Node()] * number
+    workload, nodes = generate(shape), [ClusterNode()] * number
     found = []
     for name in (*OPTIMIZERS, OWN):
         begun = process_time()
@@ -158,7 +158,7 @@ def time_claims(rows: list[Row]) -> list[Claim]:
 def loads(scale: Scale, say: Say) -> list[Row]:
     """Costs of the nodes, the dearest first."""
     shape = Shape(250, 25, Fraction(100), 1, 100, "normal", scale.seed)
-    workload, nodes = generate(shape), [Node()] * 4
+    workload, nodes = generate(shape), [ClusterNode()] * 4
     placed = [(name, place(workload, nodes, 100, name, together=BY)) for name in (*OPTIMIZERS, OWN)]
     say("250 queries on 4 nodes")
     return [

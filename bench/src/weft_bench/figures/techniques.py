@@ -21,7 +21,7 @@ MIDDLE = Shape(number=100, maximum_slide=1000, maximum_overlap=10_000, rate=Frac
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class TechniqueExperiment:
     """A line of table 12, and what the text says: how far SlickDeque and TriWeave lead."""
 
     number: int
@@ -35,8 +35,8 @@ class Experiment:
 
 
 EXPERIMENTS = (
-    Experiment(1, "42", "number", (1, 10, 50), (1, 10, 100, 1000, 10_000), 5_000, 8, "more queries cost more"),
-    Experiment(
+    TechniqueExperiment(1, "42", "number", (1, 10, 50), (1, 10, 100, 1000, 10_000), 5_000, 8, "more queries cost more"),
+    TechniqueExperiment(
         2,
         "43",
         "maximum_slide",
@@ -46,7 +46,7 @@ EXPERIMENTS = (
         2,
         "longer slides cost less",
     ),
-    Experiment(
+    TechniqueExperiment(
         3,
         "44",
         "maximum_overlap",
@@ -56,10 +56,10 @@ EXPERIMENTS = (
         2,
         "more overlap costs more with Panes and FlatFAT only",
     ),
-    Experiment(
+    TechniqueExperiment(
         4, "45", "rate", (0.01, 1, 100), (0.01, 0.1, 1, 10, 100), 3_000, 18, "a higher rate hardly costs Panes more"
     ),
-    Experiment(5, "46", "skew", (-1, 0, 1), (-1, -0.5, 0, 0.5, 1), 4_200, 5, "a higher skew costs less"),
+    TechniqueExperiment(5, "46", "skew", (-1, 0, 1), (-1, -0.5, 0, 0.5, 1), 4_200, 5, "a higher skew costs less"),
 )
 
 
@@ -75,7 +75,7 @@ def cost_of(shape: Shape, optimizer: str, technique: str) -> tuple[float, int]:
     return float(plan.cost), len(plan.trees)
 
 
-def experiment(which: Experiment, scale: Scale, say: Say) -> list[Row]:
+def experiment(which: TechniqueExperiment, scale: Scale, say: Say) -> list[Row]:
     rows: list[Row] = []
     for at in scale.of(which.quick, which.full):
         for optimizer in OPTIMIZERS:
@@ -108,7 +108,7 @@ def tri_saves(rows: Sequence[Row], x: str) -> float:
     return 100 * mean(shares)
 
 
-def follows(which: Experiment, rows: Sequence[Row]) -> bool:
+def follows(which: TechniqueExperiment, rows: Sequence[Row]) -> bool:
     """Whether the costs of the experiment go as the text says."""
     ends: dict[str, float] = {}
     for technique in COMPARED:
@@ -123,7 +123,7 @@ def follows(which: Experiment, rows: Sequence[Row]) -> bool:
     return ends["panes"] < 2 < ends["slick_deque_inv"]
 
 
-def claims(which: Experiment, rows: list[Row]) -> list[Claim]:
+def claims(which: TechniqueExperiment, rows: list[Row]) -> list[Claim]:
     x = which.parameter
     panes, fit, tri = slick_over(rows, "panes", x), slick_over(rows, "flat_fit", x), tri_saves(rows, x)
     lines = [(t, [r["cost"] for r in rows if r["series"] == t and r["optimizer"] == "weave_share"]) for t in COMPARED]
@@ -187,7 +187,7 @@ def middle_claims(rows: list[Row]) -> list[Claim]:
     return [Claim("SlickDeque gives the best plans, Panes the worst", said, best and order[-1]["name"] == "panes")]
 
 
-def _figure(which: Experiment) -> Figure:
+def _figure(which: TechniqueExperiment) -> Figure:
     return Figure(
         which.figure,
         f"Plan cost by {which.parameter.replace('_', ' ')}",

@@ -13,13 +13,13 @@ from importlib.util import find_spec
 
 from weft_bench.benchmark import BadSetting
 from weft_bench.data.queries import BenchQuery
-from weft_bench.rivals.spark_jobs import Engine, Outcome, Point
+from weft_bench.rivals.spark_jobs import Engine, Outcome, Trial
 
 TILE_COLUMN = {"sum(v)": "s", "count(*)": "c", "max(v)": "m"}
 COMBINE = {"sum(v)": "sum", "count(*)": "sum", "max(v)": "max"}
 
 
-def run_duckdb(point: Point) -> Outcome:
+def run_duckdb(point: Trial) -> Outcome:
     duckdb = import_module("duckdb")
     begun = time.perf_counter()
     with duckdb.connect() as database:
@@ -42,7 +42,7 @@ def duckdb_sql(query: BenchQuery) -> str:
     )
 
 
-def run_polars(point: Point) -> Outcome:
+def run_polars(point: Trial) -> Outcome:
     pl = import_module("polars")
     begun = time.perf_counter()
     value = pl.col("v")
@@ -62,7 +62,7 @@ def run_polars(point: Point) -> Outcome:
     return _outcome(point, begun, answers)
 
 
-def _outcome(point: Point, begun: float, answers: dict[str, int]) -> Outcome:
+def _outcome(point: Trial, begun: float, answers: dict[str, int]) -> Outcome:
     return Outcome(
         seconds=time.perf_counter() - begun,
         rows=point.events.rows,

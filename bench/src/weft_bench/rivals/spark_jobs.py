@@ -37,7 +37,7 @@ HEADROOM = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Trial:
     """What is to be measured. `budget` is in seconds; an engine that cannot do all in it does less and says so."""
 
     spark: SparkSession
@@ -82,10 +82,10 @@ class Outcome:
         return self.rows * self.measured / self.seconds / queries
 
 
-Engine = Callable[[Point], Outcome]
+Engine = Callable[[Trial], Outcome]
 
 
-def run_weft(point: Point, sink: str = "noop") -> Outcome:
+def run_weft(point: Trial, sink: str = "noop") -> Outcome:
     """From the start of the stream to its last answer; weaving is before that, and reported beside it."""
     with point.scratch() as folder:
         begun = time.perf_counter()
@@ -108,11 +108,11 @@ def run_weft(point: Point, sink: str = "noop") -> Outcome:
     )
 
 
-def run_weft_parquet(point: Point) -> Outcome:
+def run_weft_parquet(point: Trial) -> Outcome:
     return run_weft(point, "parquet")
 
 
-def run_spark(point: Point) -> Outcome:
+def run_spark(point: Trial) -> Outcome:
     """A stream for each query, one after the other, until the budget is used up; warmed up as weft is, off the clock.
 
     Append mode never answers the windows that are open when the stream ends: Spark gives fewer answers than weft.
@@ -137,7 +137,7 @@ def run_spark(point: Point) -> Outcome:
     )
 
 
-def _stream_one(point: Point, query: BenchQuery) -> Outcome:
+def _stream_one(point: Trial, query: BenchQuery) -> Outcome:
     with point.scratch() as folder:
         stream = point.events.stream(point.spark, point.batches).withWatermark("ts", "0 seconds")
         stream.createOrReplaceTempView("events")
@@ -182,7 +182,7 @@ def _stop(spark: SparkSession, running: StreamingQuery) -> None:
         spark.sparkContext.setLogLevel("ERROR")
 
 
-def run_spark_one_job(point: Point) -> Outcome:
+def run_spark_one_job(point: Trial) -> Outcome:
     """All queries in one batch aggregation: a row for each (query, window) that covers it, then one GROUP BY.
 
     Of the ways tried this was the fastest. On a busy machine, so roughly: a UNION ALL of 20 queries took 2 to 3 times
@@ -201,7 +201,7 @@ def run_spark_one_job(point: Point) -> Outcome:
     return Outcome(seconds, rows, len(point.queries), int(counted.get["answers"]))
 
 
-def rows_for_one_job(point: Point) -> int:
+def rows_for_one_job(point: Trial) -> int:
     """How many rows one Spark job can take in the budget. Tried on ever more: few rows only show what a job costs."""
     rows = min(point.events.rows, point.small.rows if point.small is not None else point.events.rows)
     run_spark_one_job(replace(point, rows=rows))
@@ -231,7 +231,7 @@ def explode_windows(rows: DataFrame, queries: Sequence[BenchQuery]) -> DataFrame
     )
 
 
-def count_in_batch(point: Point, queries: Sequence[BenchQuery]) -> dict[str, int]:
+def count_in_batch(point: Trial, queries: Sequence[BenchQuery]) -> dict[str, int]:
     """How many rows `spark.sql` gives for each of the queries over all rows as a bounded table."""
     point.events.table(point.spark).createOrReplaceTempView("events")
     counts = [f"(SELECT '{q.name}' AS name, count(*) AS answers FROM ({q.sql}))" for q in queries]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from weft.engine.final.windows import Meter, answer_tree
-from weft.engine.layout import Grouping, Layout, QueryLayout, TreeLayout
+from weft.engine.layout import GroupingLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.plan_transition import Reader, pasts, take_over
 from weft.engine.project import EvaluationError
 from weft.engine.state.groups import GroupIndex
@@ -19,7 +19,7 @@ from weft.model import Edges
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class AdhocSource:
     """The kept slices that a question is answered from: windows from `reader.since` on. `places` are where the
     question's keys stand among the keys of the slices.
     """
@@ -35,7 +35,7 @@ def find_source(
     watermark: int,
     groupings: Mapping[int, tuple[str, ...]],
     kept: Mapping[int, int],
-) -> Source | None:
+) -> AdhocSource | None:
     """The slices that reach furthest back of those that hold what the query needs; its groups may be unions of theirs.
 
     `layout` is of what was written down, where slices never grow together; `kept` is what batches left of that.
@@ -48,11 +48,11 @@ def find_source(
             continue
         seen = take_over(query, grouping, layout, reader, watermark, kept)
         if seen is not None:
-            found.append(Source(seen, tuple(groupings[grouping.number].index(key) for key in keys)))
+            found.append(AdhocSource(seen, tuple(groupings[grouping.number].index(key) for key in keys)))
     return min(found, key=lambda source: (source.reader.since, source.reader.pools), default=None)
 
 
-def answer_once(state: State, query: QueryLayout, source: Source, layout: Layout, until: int) -> pa.Table:
+def answer_once(state: State, query: QueryLayout, source: AdhocSource, layout: Layout, until: int) -> pa.Table:
     """The rows of every window of the query that the source holds whole and that ended by `until`."""
     trees = {tree.number: tree for tree in layout.trees}
     *older, current = source.reader.pools
@@ -60,7 +60,7 @@ def answer_once(state: State, query: QueryLayout, source: Source, layout: Layout
     index = state.groups.get(finer.number)
     if index is None:
         return query.schema.empty_table()
-    coarser = Grouping(finer.number, tuple(finer.keys[place] for place in source.places))
+    coarser = GroupingLayout(finer.number, tuple(finer.keys[place] for place in source.places))
     groups = GroupIndex(coarser.keys)
     numbers = groups.number([index.columns[place] for place in source.places], len(index))
     kept = {

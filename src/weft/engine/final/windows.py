@@ -19,7 +19,7 @@ from weft.engine.combine.registry import ranges_of
 from weft.engine.combine.value_lists import Synopses
 from weft.engine.final.lower import lower
 from weft.engine.layout import FOREVER, CallLayout, Layout, QueryLayout, TreeLayout
-from weft.engine.project import Columns, Typed, evaluate
+from weft.engine.project import LeafColumns, Typed, evaluate
 from weft.engine.state.groups import GroupIndex
 from weft.engine.state.partials import Partials
 from weft.kernels import count_windows, fill_windows, locate_windows
@@ -294,7 +294,7 @@ def project(
     """
     begins = pa.array(starts).view(layout.time_type)
     ends = pa.array(starts + query.window.length).view(layout.time_type)
-    columns = Columns(
+    columns = LeafColumns(
         calls=calls,
         keys=keys,
         window_start=begins,

@@ -2,7 +2,7 @@
 
 from weft.engine.project.bind import bind
 from weft.engine.project.errors import CannotEvaluate, EvaluationError
-from weft.engine.project.evaluate import Columns, evaluate
+from weft.engine.project.evaluate import LeafColumns, evaluate
 from weft.engine.project.expression import Typed
 
-__all__ = ["CannotEvaluate", "Columns", "EvaluationError", "Typed", "bind", "evaluate"]
+__all__ = ["CannotEvaluate", "EvaluationError", "LeafColumns", "Typed", "bind", "evaluate"]

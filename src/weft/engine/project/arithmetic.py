@@ -22,7 +22,7 @@ from weft.engine.project.decimals import (
 from weft.engine.project.errors import division_by_zero
 from weft.engine.project.expression import Typed
 from weft.engine.project.numbers import Floats, combined, fit, floats, from_numpy, integers
-from weft.engine.project.types import Kind, kind, scale
+from weft.engine.project.types import TypeKind, kind, scale
 
 MICROSECONDS_A_DAY = 86_400_000_000
 DIVISIONS = frozenset({"div", "mod", "int_div"})
@@ -31,15 +31,15 @@ DIVISIONS = frozenset({"div", "mod", "int_div"})
 def arithmetic(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
     """`+ - * / % div` of two columns."""
     left, right = args
-    if Kind.NULL in (kind(left.type), kind(right.type)):
+    if TypeKind.NULL in (kind(left.type), kind(right.type)):
         return pa.nulls(len(left), node.type)
     valid = both(valid_mask(left), valid_mask(right))
-    if kind(node.type) is Kind.FLOAT:
+    if kind(node.type) is TypeKind.FLOAT:
         operands = [floats(cast(side, node.type, ansi=ansi, sql=node.sql)) for side in args]
         return _in_floats(node, operands[0], operands[1], valid, ansi)
-    if kind(node.type) in (Kind.INTEGER, Kind.DECIMAL):
+    if kind(node.type) in (TypeKind.INTEGER, TypeKind.DECIMAL):
         return _exactly(node, left, right, valid, ansi)
-    days = kind(node.type) is not Kind.DATE
+    days = kind(node.type) is not TypeKind.DATE
     first, second = (_in_time(side, days) for side in args)
     total = combined(node.op, first, second, magnitude(first) + magnitude(second))
     return fit(total, valid, node.type, ansi=True, sql=node.sql)
@@ -47,7 +47,7 @@ def arithmetic(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
 
 def _in_time(array: pa.Array, microseconds: bool) -> Ints:
     values = integers(array)
-    return values * MICROSECONDS_A_DAY if microseconds and kind(array.type) is Kind.DATE else values
+    return values * MICROSECONDS_A_DAY if microseconds and kind(array.type) is TypeKind.DATE else values
 
 
 def _in_floats(node: Typed, left: Floats, right: Floats, valid: Mask | None, ansi: bool) -> pa.Array:
@@ -96,7 +96,7 @@ def _exactly(node: Typed, left: pa.Array, right: pa.Array, valid: Mask | None, a
             out = rescale(_remainder(x, y), common, to)
         else:
             out = rescale(combined(node.op, x, y, magnitude(x) + magnitude(y)), common, to)
-    if node.op == "int_div" and Kind.DECIMAL in (kind(left.type), kind(right.type)):
+    if node.op == "int_div" and TypeKind.DECIMAL in (kind(left.type), kind(right.type)):
         # Spark checks the quotient as a decimal, then takes its low 64 bits, in ANSI mode too.
         checked = fit(out, valid, pa.decimal128(38, 0), ansi=ansi, sql=node.sql)
         return fit(integers(checked), valid_mask(checked), node.type, ansi=False, sql=node.sql)
@@ -115,14 +115,14 @@ def signed(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
     """`-x` and `abs(x)`."""
     (array,) = args
     valid = valid_mask(array)
-    if kind(node.type) is Kind.FLOAT:
+    if kind(node.type) is TypeKind.FLOAT:
         values = floats(array)
         return from_numpy(-values if node.op == "neg" else np.abs(values), valid, node.type)
     exact = integers(array)
     if magnitude(exact) >= LIMIT:
         exact = wide(exact)
     turned = -exact if node.op == "neg" else np.abs(exact)
-    if kind(node.type) is Kind.DECIMAL and magnitude(exact) >= _EXACT_NEGATION:
+    if kind(node.type) is TypeKind.DECIMAL and magnitude(exact) >= _EXACT_NEGATION:
         negated = np.ones(len(exact), np.bool_) if node.op == "neg" else np.asarray(exact < 0)
         turned = np.array([_to_34_digits(v) if n else v for v, n in zip(turned, negated, strict=True)], object)
         ansi = True  # Spark finds out only when it stores the value, and raises whatever the mode

@@ -11,7 +11,7 @@ from weft.engine.project.errors import CannotEvaluate
 from weft.engine.project.expression import Typed
 from weft.engine.project.literals import parse_literal
 from weft.engine.project.supported import RULES
-from weft.engine.project.types import Kind, kind, type_name
+from weft.engine.project.types import TypeKind, kind, type_name
 from weft.model.expression import Expression
 
 
@@ -50,10 +50,12 @@ def digits(node: Typed) -> int:
 
 def _dates_from_text(args: tuple[Typed, ...]) -> tuple[Typed, ...]:
     """Spark compares a date or a timestamp with a string as dates or timestamps: `max(ts) > '2024-05-01'`."""
-    times = [a.type for a in args if kind(a.type) in (Kind.DATE, Kind.TIMESTAMP, Kind.NTZ)]
+    times = [a.type for a in args if kind(a.type) in (TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.NTZ)]
     if len(times) != 1:
         return args
-    return tuple(replace(a, type=times[0]) if a.op == "literal" and kind(a.type) is Kind.STRING else a for a in args)
+    return tuple(
+        replace(a, type=times[0]) if a.op == "literal" and kind(a.type) is TypeKind.STRING else a for a in args
+    )
 
 
 def _check(node: Typed) -> None:

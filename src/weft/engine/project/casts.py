@@ -19,20 +19,20 @@ from weft.engine.project.errors import overflow
 from weft.engine.project.numbers import as_floats, fit, floats, from_numpy, integers
 from weft.engine.project.rounding import saturated, unscaled_half_up
 from weft.engine.project.string_casts import from_text, to_text
-from weft.engine.project.types import Kind, kind, scale, type_name
+from weft.engine.project.types import TypeKind, kind, scale, type_name
 
 Cast = Callable[[pa.Array, pa.DataType, bool, str], pa.Array]
 
 
 def castable(source: pa.DataType, target: pa.DataType) -> bool:
-    return source == target or kind(source) is Kind.NULL or _find(source, target) is not None
+    return source == target or kind(source) is TypeKind.NULL or _find(source, target) is not None
 
 
 def cast(array: pa.Array, target: pa.DataType, *, ansi: bool, sql: str) -> pa.Array:
     """`array` as `target`; what has no value there raises in ANSI mode and wraps or is NULL otherwise, as in Spark."""
     if array.type == target:
         return array
-    if kind(array.type) is Kind.NULL:
+    if kind(array.type) is TypeKind.NULL:
         return pa.nulls(len(array), target)
     found = _find(array.type, target)
     assert found is not None, (array.type, target)
@@ -41,7 +41,7 @@ def cast(array: pa.Array, target: pa.DataType, *, ansi: bool, sql: str) -> pa.Ar
 
 def _find(source: pa.DataType, target: pa.DataType) -> Cast | None:
     pair = (kind(source), kind(target))
-    if pair == (Kind.TIMESTAMP, Kind.INTEGER) and target != pa.int64():
+    if pair == (TypeKind.TIMESTAMP, TypeKind.INTEGER) and target != pa.int64():
         return None
     return _CASTS.get(pair)
 
@@ -49,7 +49,7 @@ def _find(source: pa.DataType, target: pa.DataType) -> Cast | None:
 def _exact(array: pa.Array, target: pa.DataType, ansi: bool, sql: str) -> pa.Array:
     """Between integers and decimals: to an integer truncates, to a decimal rounds HALF_UP."""
     values, digits = integers(array), scale(array.type)
-    if kind(target) is Kind.DECIMAL:
+    if kind(target) is TypeKind.DECIMAL:
         values = rescale(values, digits, target.scale)
     elif digits:
         values = quotient(values, times_power(np.ones(len(values), np.int64), digits), half_up=False)
@@ -86,7 +86,7 @@ def _float_to_decimal(array: pa.Array, target: pa.DataType, ansi: bool, sql: str
 
 
 def _to_boolean(array: pa.Array, target: pa.DataType, ansi: bool, sql: str) -> pa.Array:
-    values = floats(array) if kind(array.type) is Kind.FLOAT else integers(array)
+    values = floats(array) if kind(array.type) is TypeKind.FLOAT else integers(array)
     return from_numpy(np.asarray(values != 0, dtype=np.bool_), valid_mask(array), target)
 
 
@@ -104,32 +104,32 @@ def _timestamp_to_date(array: pa.Array, target: pa.DataType, ansi: bool, sql: st
 
 def _timestamp_to_seconds(array: pa.Array, target: pa.DataType, ansi: bool, sql: str) -> pa.Array:
     values = integers(array)
-    if kind(target) is Kind.FLOAT:
+    if kind(target) is TypeKind.FLOAT:
         return from_numpy((values / 1e6).astype(target.to_pandas_dtype()), valid_mask(array), target)
     return fit(values // 1_000_000, valid_mask(array), target, ansi=ansi, sql=sql)
 
 
 def _relabel(array: pa.Array, target: pa.DataType, ansi: bool, sql: str) -> pa.Array:
-    return array.view(target) if kind(target) is not Kind.STRING else pc.cast(array, target)
+    return array.view(target) if kind(target) is not TypeKind.STRING else pc.cast(array, target)
 
 
-_CASTS: dict[tuple[Kind, Kind], Cast] = {
-    **{(s, t): _exact for s in (Kind.INTEGER, Kind.DECIMAL) for t in (Kind.INTEGER, Kind.DECIMAL)},
-    (Kind.INTEGER, Kind.FLOAT): _exact_to_float,
-    (Kind.DECIMAL, Kind.FLOAT): _exact_to_float,
-    (Kind.FLOAT, Kind.FLOAT): _float_to_float,
-    (Kind.FLOAT, Kind.INTEGER): _float_to_integer,
-    (Kind.FLOAT, Kind.DECIMAL): _float_to_decimal,
-    **{(s, Kind.BOOLEAN): _to_boolean for s in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)},
-    **{(Kind.BOOLEAN, t): _from_boolean for t in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)},
-    **{(s, t): _relabel for s in (Kind.TIMESTAMP, Kind.NTZ) for t in (Kind.TIMESTAMP, Kind.NTZ)},
-    **{(Kind.DATE, t): _date_to_timestamp for t in (Kind.TIMESTAMP, Kind.NTZ)},
-    **{(s, Kind.DATE): _timestamp_to_date for s in (Kind.TIMESTAMP, Kind.NTZ)},
-    **{(Kind.TIMESTAMP, t): _timestamp_to_seconds for t in (Kind.INTEGER, Kind.FLOAT)},
+_CASTS: dict[tuple[TypeKind, TypeKind], Cast] = {
+    **{(s, t): _exact for s in (TypeKind.INTEGER, TypeKind.DECIMAL) for t in (TypeKind.INTEGER, TypeKind.DECIMAL)},
+    (TypeKind.INTEGER, TypeKind.FLOAT): _exact_to_float,
+    (TypeKind.DECIMAL, TypeKind.FLOAT): _exact_to_float,
+    (TypeKind.FLOAT, TypeKind.FLOAT): _float_to_float,
+    (TypeKind.FLOAT, TypeKind.INTEGER): _float_to_integer,
+    (TypeKind.FLOAT, TypeKind.DECIMAL): _float_to_decimal,
+    **{(s, TypeKind.BOOLEAN): _to_boolean for s in (TypeKind.INTEGER, TypeKind.DECIMAL, TypeKind.FLOAT)},
+    **{(TypeKind.BOOLEAN, t): _from_boolean for t in (TypeKind.INTEGER, TypeKind.DECIMAL, TypeKind.FLOAT)},
+    **{(s, t): _relabel for s in (TypeKind.TIMESTAMP, TypeKind.NTZ) for t in (TypeKind.TIMESTAMP, TypeKind.NTZ)},
+    **{(TypeKind.DATE, t): _date_to_timestamp for t in (TypeKind.TIMESTAMP, TypeKind.NTZ)},
+    **{(s, TypeKind.DATE): _timestamp_to_date for s in (TypeKind.TIMESTAMP, TypeKind.NTZ)},
+    **{(TypeKind.TIMESTAMP, t): _timestamp_to_seconds for t in (TypeKind.INTEGER, TypeKind.FLOAT)},
     **{
-        (s, Kind.STRING): to_text
-        for s in (Kind.BOOLEAN, Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.NTZ)
+        (s, TypeKind.STRING): to_text
+        for s in (TypeKind.BOOLEAN, TypeKind.INTEGER, TypeKind.DECIMAL, TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.NTZ)
     },
-    **{(Kind.STRING, t): from_text for t in (Kind.BOOLEAN, Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)},
-    (Kind.STRING, Kind.STRING): _relabel,
+    **{(TypeKind.STRING, t): from_text for t in (TypeKind.BOOLEAN, TypeKind.INTEGER, TypeKind.DECIMAL, TypeKind.FLOAT)},
+    (TypeKind.STRING, TypeKind.STRING): _relabel,
 }

@@ -14,12 +14,12 @@ from weft.engine.project.decimals import Mask, both, times_power, valid_mask
 from weft.engine.project.expression import Typed
 from weft.engine.project.literals import parse_literal
 from weft.engine.project.numbers import floats, from_numpy, integers
-from weft.engine.project.types import DIGITS, Kind, kind, scale
+from weft.engine.project.types import DIGITS, TypeKind, kind, scale
 
 
 def compare(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
     """`= <> < <= > >= <=>` of two columns, as booleans."""
-    if Kind.NULL in (kind(args[0].type), kind(args[1].type)) and node.op != "null_safe_eq":
+    if TypeKind.NULL in (kind(args[0].type), kind(args[1].type)) and node.op != "null_safe_eq":
         return pa.nulls(len(args[0]), pa.bool_())
     left_valid, right_valid = valid_mask(args[0]), valid_mask(args[1])
     if node.op == "null_safe_eq":
@@ -34,7 +34,7 @@ def compare(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
 def _null_safe(node: Typed, args: list[pa.Array], left: Mask | None, right: Mask | None, ansi: bool) -> pa.Array:
     here = np.ones(len(args[0]), np.bool_) if left is None else left
     there = np.ones(len(args[1]), np.bool_) if right is None else right
-    if Kind.NULL in (kind(args[0].type), kind(args[1].type)):
+    if TypeKind.NULL in (kind(args[0].type), kind(args[1].type)):
         return from_numpy(~here & ~there, None, pa.bool_())
     first, second = _common(node, args, ansi)
     return from_numpy(np.where(here & there, equal(first, second), here == there), None, pa.bool_())
@@ -44,16 +44,16 @@ def _common(node: Typed, args: list[pa.Array], ansi: bool) -> tuple[pa.Array, pa
     """Both operands in the type in which Spark compares them, or in exact numbers that compare alike."""
     left, right = args
     kinds = {kind(left.type), kind(right.type)}
-    if left.type == right.type or kinds == {Kind.INTEGER}:
+    if left.type == right.type or kinds == {TypeKind.INTEGER}:
         return left, right
-    if Kind.FLOAT in kinds:
+    if TypeKind.FLOAT in kinds:
         target = _common_float(left.type, right.type, ansi)
-    elif Kind.DECIMAL in kinds:
+    elif TypeKind.DECIMAL in kinds:
         target = _common_decimal(node, left.type, right.type)
         if target is None:
             return left, right
-    elif kinds == {Kind.DATE, Kind.TIMESTAMP}:
-        target = left.type if kind(left.type) is Kind.TIMESTAMP else right.type
+    elif kinds == {TypeKind.DATE, TypeKind.TIMESTAMP}:
+        target = left.type if kind(left.type) is TypeKind.TIMESTAMP else right.type
     else:
         target = right.type
     return tuple(cast(side, target, ansi=ansi, sql=node.sql) for side in args)
@@ -61,7 +61,7 @@ def _common(node: Typed, args: list[pa.Array], ansi: bool) -> tuple[pa.Array, pa
 
 def _common_float(left: pa.DataType, right: pa.DataType, ansi: bool) -> pa.DataType:
     """In ANSI mode an integer beside a float makes both double, so that no digit is lost."""
-    if pa.float64() in (left, right) or Kind.DECIMAL in (kind(left), kind(right)):
+    if pa.float64() in (left, right) or TypeKind.DECIMAL in (kind(left), kind(right)):
         return pa.float64()
     return pa.float64() if ansi and left != right else pa.float32()
 
@@ -74,7 +74,7 @@ def _common_decimal(node: Typed, left: pa.DataType, right: pa.DataType) -> pa.Da
 
 
 def _whole_digits(node: Typed) -> int:
-    if kind(node.type) is Kind.DECIMAL:
+    if kind(node.type) is TypeKind.DECIMAL:
         return int(node.type.precision - node.type.scale)
     if node.op == "literal":
         return len(str(abs(parse_literal(node.value, node.type).as_py() or 0)))
@@ -83,9 +83,9 @@ def _whole_digits(node: Typed) -> int:
 
 def _numpy(left: pa.Array, right: pa.Array) -> tuple[Any, Any]:
     family = kind(left.type)
-    if family is Kind.FLOAT:
+    if family is TypeKind.FLOAT:
         return floats(left), floats(right)
-    if family is Kind.BOOLEAN:
+    if family is TypeKind.BOOLEAN:
         return tuple(np.asarray(side.fill_null(False).to_numpy(zero_copy_only=False)) for side in (left, right))  # type: ignore[return-value]
     points = max(scale(left.type), scale(right.type))
     return tuple(times_power(integers(side), points - scale(side.type)) for side in (left, right))  # type: ignore[return-value]
@@ -93,20 +93,20 @@ def _numpy(left: pa.Array, right: pa.Array) -> tuple[Any, Any]:
 
 def equal(left: pa.Array, right: pa.Array) -> Mask:
     """What NULL rows give is unknown."""
-    if kind(left.type) is Kind.STRING:
+    if kind(left.type) is TypeKind.STRING:
         return _strings(pc.equal(left, right))
     x, y = _numpy(left, right)
     same = np.asarray(x == y, dtype=np.bool_)
-    return same | (np.isnan(x) & np.isnan(y)) if kind(left.type) is Kind.FLOAT else same
+    return same | (np.isnan(x) & np.isnan(y)) if kind(left.type) is TypeKind.FLOAT else same
 
 
 def less(left: pa.Array, right: pa.Array) -> Mask:
     """What NULL rows give is unknown."""
-    if kind(left.type) is Kind.STRING:
+    if kind(left.type) is TypeKind.STRING:
         return _strings(pc.less(left, right))
     x, y = _numpy(left, right)
     under = np.asarray(x < y, dtype=np.bool_)
-    return under | (np.isnan(y) & ~np.isnan(x)) if kind(left.type) is Kind.FLOAT else under
+    return under | (np.isnan(y) & ~np.isnan(x)) if kind(left.type) is TypeKind.FLOAT else under
 
 
 def _strings(answer: pa.Array) -> Mask:

@@ -19,13 +19,13 @@ from weft.engine.project.expression import Typed
 from weft.engine.project.literals import parse_literal
 from weft.engine.project.math import real
 from weft.engine.project.rounding import rounded, whole_below_or_above
-from weft.engine.project.types import Kind, kind
+from weft.engine.project.types import TypeKind, kind
 
 Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class LeafColumns:
     """What the leaves of a query's expressions stand for; all arrays have `rows` rows."""
 
     rows: int
@@ -36,7 +36,7 @@ class Columns:
     window: pa.Array | None = None
 
 
-def evaluate(node: Typed, columns: Columns, *, ansi: bool) -> pa.Array:
+def evaluate(node: Typed, columns: LeafColumns, *, ansi: bool) -> pa.Array:
     """The node's value for every row; a plain leaf is the column itself, not a copy."""
     return _Evaluation(columns, None, ansi).value(node)
 
@@ -51,14 +51,14 @@ SAFE = frozenset({*_LEAVES, *_REALS, *_COMPARISONS, "null_safe_eq", *_LOGIC})
 
 
 def _may_raise(node: Typed) -> bool:
-    own = node.op not in SAFE or any(kind(arg.type) is Kind.DECIMAL for arg in node.args)
+    own = node.op not in SAFE or any(kind(arg.type) is TypeKind.DECIMAL for arg in node.args)
     return own or any(_may_raise(arg) for arg in node.args)
 
 
 class _Evaluation:
     """Evaluates over `columns`, or over the chosen rows of them."""
 
-    def __init__(self, columns: Columns, chosen: Rows | None, ansi: bool) -> None:
+    def __init__(self, columns: LeafColumns, chosen: Rows | None, ansi: bool) -> None:
         self.columns, self.chosen, self.ansi = columns, chosen, ansi
         self.rows = columns.rows if chosen is None else len(chosen)
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from weft.engine.project.types import Kind, kind
+from weft.engine.project.types import TypeKind, kind
 
 _NUMBER = re.compile(r"([+-]?)\s*((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?:BD|[LSYDF])?", re.IGNORECASE)
 _QUOTED = re.compile(
@@ -34,23 +34,23 @@ def parse_literal(text: int | str | None, type: pa.DataType) -> pa.Scalar:
     family = kind(type)
     if words.upper() == "NULL":
         return pa.scalar(None, type)
-    if family is Kind.BOOLEAN:
+    if family is TypeKind.BOOLEAN:
         return pa.scalar(bool(["FALSE", "TRUE"].index(words.upper())))
-    if family is Kind.STRING:
+    if family is TypeKind.STRING:
         return pa.scalar(_unquote(words), type)
-    if family is Kind.DATE:
+    if family is TypeKind.DATE:
         return pa.scalar(date.fromisoformat(_unquote(words).strip()), type)
-    if family in (Kind.TIMESTAMP, Kind.NTZ):
-        return pa.scalar(_instant(_unquote(words).strip(), zoned=family is Kind.TIMESTAMP), type)
-    if family is Kind.DURATION:
+    if family in (TypeKind.TIMESTAMP, TypeKind.NTZ):
+        return pa.scalar(_instant(_unquote(words).strip(), zoned=family is TypeKind.TIMESTAMP), type)
+    if family is TypeKind.DURATION:
         return pa.scalar(_span(words), type)
-    if family not in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT):
+    if family not in (TypeKind.INTEGER, TypeKind.DECIMAL, TypeKind.FLOAT):
         _no(words)
     match = _NUMBER.fullmatch(words) or _no(words)
     number = match[1] + match[2]
-    if family is Kind.FLOAT:
+    if family is TypeKind.FLOAT:
         return pa.scalar(float(number), type)
-    if family is Kind.INTEGER:
+    if family is TypeKind.INTEGER:
         return pa.scalar(int(number), type)
     return pa.scalar(Decimal(number).quantize(Decimal(1).scaleb(-type.scale), context=_EXACT), type)
 

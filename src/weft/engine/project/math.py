@@ -11,11 +11,11 @@ from weft.engine.project.casts import cast
 from weft.engine.project.decimals import both, valid_mask
 from weft.engine.project.expression import Typed
 from weft.engine.project.numbers import Floats, floats, from_numpy
-from weft.engine.project.types import Kind, kind
+from weft.engine.project.types import TypeKind, kind
 
 
 def real(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
-    if any(kind(arg.type) is Kind.NULL for arg in args):
+    if any(kind(arg.type) is TypeKind.NULL for arg in args):
         return pa.nulls(len(args[0]), node.type)
     columns = [floats(cast(arg, pa.float64(), ansi=ansi, sql=node.sql)) for arg in args]
     valid = valid_mask(args[0])

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from weft.engine.project.decimals import Ints, Mask, magnitude, to_decimal, unscaled, wide
 from weft.engine.project.errors import overflow
-from weft.engine.project.types import Kind, kind, type_name
+from weft.engine.project.types import TypeKind, kind, type_name
 
 Floats = npt.NDArray[Any]
 
@@ -18,9 +18,9 @@ Floats = npt.NDArray[Any]
 def integers(array: pa.Array) -> Ints:
     """Unscaled decimals, integers, days or microseconds; zero where NULL."""
     family = kind(array.type)
-    if family is Kind.DATE:
+    if family is TypeKind.DATE:
         return unscaled(array.view(pa.int32()))
-    if family in (Kind.TIMESTAMP, Kind.NTZ, Kind.DURATION):
+    if family in (TypeKind.TIMESTAMP, TypeKind.NTZ, TypeKind.DURATION):
         return unscaled(array.view(pa.int64()))
     return unscaled(array)
 
@@ -39,13 +39,13 @@ def fit(values: Ints, valid: Mask | None, type: pa.DataType, *, ansi: bool, sql:
 
     What does not fit raises in ANSI mode; otherwise a decimal becomes NULL and an integer wraps, as in Spark.
     """
-    if kind(type) is Kind.DECIMAL:
+    if kind(type) is TypeKind.DECIMAL:
         array, lost = to_decimal(values, valid, type)
         if ansi and lost.any():
             raise overflow(sql, type_name(type))
         return array
-    width: Any = np.dtype(np.int32) if kind(type) is Kind.DATE else np.dtype(np.int64)
-    if kind(type) is Kind.INTEGER:
+    width: Any = np.dtype(np.int32) if kind(type) is TypeKind.DATE else np.dtype(np.int64)
+    if kind(type) is TypeKind.INTEGER:
         width = np.dtype(type.to_pandas_dtype())
     if values.dtype == object or width.itemsize < 8:
         limits = np.iinfo(width)

@@ -11,7 +11,7 @@ from weft.engine.project.decimals import Ints, Mask, narrow, quotient, rescale, 
 from weft.engine.project.errors import overflow
 from weft.engine.project.expression import Typed
 from weft.engine.project.numbers import Floats, as_floats, fit, floats, from_numpy, integers
-from weft.engine.project.types import Kind, kind, scale, type_name
+from weft.engine.project.types import TypeKind, kind, scale, type_name
 
 _EXACT = Context(prec=800, rounding=ROUND_HALF_UP)
 _FAR = 400
@@ -41,17 +41,17 @@ def unscaled_half_up(values: Floats, digits: int) -> Ints:
 
 def rounded(node: Typed, array: pa.Array, digits: int, ansi: bool) -> pa.Array:
     """`round(x, digits)`; negative digits round to tens, hundreds and so on."""
-    if kind(array.type) is Kind.NULL:
+    if kind(array.type) is TypeKind.NULL:
         return pa.nulls(len(array), node.type)
     valid = valid_mask(array)
     digits = max(-_FAR, min(digits, _FAR))
-    if kind(node.type) is Kind.FLOAT:
+    if kind(node.type) is TypeKind.FLOAT:
         return from_numpy(_rounded_floats(floats(array), digits), valid, node.type)
     have = scale(array.type)
     keep = min(digits, have)
     values = rescale(rescale(integers(array), have, keep), keep, scale(node.type))
     # Spark finds out that a rounded decimal is too long only when it stores it, and raises whatever the mode.
-    return fit(values, valid, node.type, ansi=ansi or kind(node.type) is Kind.DECIMAL, sql=node.sql)
+    return fit(values, valid, node.type, ansi=ansi or kind(node.type) is TypeKind.DECIMAL, sql=node.sql)
 
 
 def _rounded_floats(values: Floats, digits: int) -> Floats:
@@ -64,10 +64,10 @@ def _rounded_floats(values: Floats, digits: int) -> Floats:
 def whole_below_or_above(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
     """`floor(x)` and `ceil(x)`."""
     (array,) = args
-    if kind(array.type) is Kind.NULL:
+    if kind(array.type) is TypeKind.NULL:
         return pa.nulls(len(array), node.type)
     valid = valid_mask(array)
-    if kind(array.type) is Kind.FLOAT:
+    if kind(array.type) is TypeKind.FLOAT:
         return _whole_floats(node, floats(array), valid, ansi)
     digits = scale(array.type)
     values = integers(array)

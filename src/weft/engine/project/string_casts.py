@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from weft.engine.project.errors import malformed, overflow
-from weft.engine.project.types import Kind, kind, type_name
+from weft.engine.project.types import TypeKind, kind, type_name
 
 _BLANK = "".join(map(chr, range(33))) + "\x7f"
 _INTEGER = re.compile(r"[+-]?\d+", re.A)
@@ -24,7 +24,7 @@ _EXACT = Context(prec=800, rounding=ROUND_HALF_UP)
 
 def to_text(array: pa.Array, target: pa.DataType, ansi: bool, sql: str) -> pa.Array:
     family = kind(array.type)
-    if family is Kind.INTEGER:
+    if family is TypeKind.INTEGER:
         return array.cast(target)
     return pa.array([None if v is None else _print(v, ansi) for v in array.to_pylist()], target)
 
@@ -50,11 +50,11 @@ def _read(text: str, target: pa.DataType, ansi: bool, sql: str) -> Any:
     trimmed = text.strip(_BLANK)
     family = kind(target)
     found: Any = None
-    if family is Kind.BOOLEAN:
+    if family is TypeKind.BOOLEAN:
         found = True if trimmed.lower() in _YES else False if trimmed.lower() in _NO else None
-    elif family is Kind.INTEGER:
+    elif family is TypeKind.INTEGER:
         found = _integer(trimmed, target, ansi)
-    elif family is Kind.FLOAT:
+    elif family is TypeKind.FLOAT:
         if trimmed.lower() in _SPECIAL:
             found = float(_SPECIAL[trimmed.lower()])
         elif _NUMBER.fullmatch(trimmed.rstrip("dDfF")) and len(trimmed) - len(trimmed.rstrip("dDfF")) <= 1:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from weft.engine.project.casts import castable
-from weft.engine.project.types import EXACT, NUMERIC, Kind, kind
+from weft.engine.project.types import EXACT, NUMERIC, TypeKind, kind
 
 Types = Sequence[pa.DataType]
 MANY = 10_000
@@ -23,25 +23,27 @@ class Rule:
     accepts: Callable[[pa.DataType, Types], bool]
 
 
-def _is(type: pa.DataType, *kinds: Kind) -> bool:
-    return kind(type) in (*kinds, Kind.NULL)
+def _is(type: pa.DataType, *kinds: TypeKind) -> bool:
+    return kind(type) in (*kinds, TypeKind.NULL)
 
 
 def _numbers(types: Types, result: pa.DataType) -> bool:
     """Operands that Spark widens to the result's family: nothing but exact numbers gives an exact one."""
-    allowed = {Kind.FLOAT: NUMERIC, Kind.DECIMAL: EXACT, Kind.INTEGER: {Kind.INTEGER}}.get(kind(result), frozenset())
+    allowed = {TypeKind.FLOAT: NUMERIC, TypeKind.DECIMAL: EXACT, TypeKind.INTEGER: {TypeKind.INTEGER}}.get(
+        kind(result), frozenset()
+    )
     return all(_is(t, *allowed) for t in types) and bool(allowed)
 
 
 _TIMES = {
-    ("add", Kind.TIMESTAMP): {(Kind.TIMESTAMP, Kind.DURATION), (Kind.DURATION, Kind.TIMESTAMP)},
-    ("add", Kind.NTZ): {(Kind.NTZ, Kind.DURATION), (Kind.DURATION, Kind.NTZ)},
-    ("add", Kind.DATE): {(Kind.DATE, Kind.INTEGER), (Kind.INTEGER, Kind.DATE)},
-    ("add", Kind.DURATION): {(Kind.DURATION, Kind.DURATION)},
-    ("sub", Kind.TIMESTAMP): {(Kind.TIMESTAMP, Kind.DURATION)},
-    ("sub", Kind.NTZ): {(Kind.NTZ, Kind.DURATION)},
-    ("sub", Kind.DATE): {(Kind.DATE, Kind.INTEGER)},
-    ("sub", Kind.DURATION): {(k, k) for k in (Kind.DURATION, Kind.DATE, Kind.TIMESTAMP, Kind.NTZ)},
+    ("add", TypeKind.TIMESTAMP): {(TypeKind.TIMESTAMP, TypeKind.DURATION), (TypeKind.DURATION, TypeKind.TIMESTAMP)},
+    ("add", TypeKind.NTZ): {(TypeKind.NTZ, TypeKind.DURATION), (TypeKind.DURATION, TypeKind.NTZ)},
+    ("add", TypeKind.DATE): {(TypeKind.DATE, TypeKind.INTEGER), (TypeKind.INTEGER, TypeKind.DATE)},
+    ("add", TypeKind.DURATION): {(TypeKind.DURATION, TypeKind.DURATION)},
+    ("sub", TypeKind.TIMESTAMP): {(TypeKind.TIMESTAMP, TypeKind.DURATION)},
+    ("sub", TypeKind.NTZ): {(TypeKind.NTZ, TypeKind.DURATION)},
+    ("sub", TypeKind.DATE): {(TypeKind.DATE, TypeKind.INTEGER)},
+    ("sub", TypeKind.DURATION): {(k, k) for k in (TypeKind.DURATION, TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.NTZ)},
 }
 
 
@@ -53,35 +55,39 @@ def _sum(op: str) -> Callable[[pa.DataType, Types], bool]:
 
 
 def _comparable(types: Types) -> bool:
-    kinds = {kind(t) for t in types} - {Kind.NULL}
-    return kinds <= NUMERIC or kinds <= {Kind.DATE, Kind.TIMESTAMP} or (len(kinds) == 1 and Kind.OTHER not in kinds)
+    kinds = {kind(t) for t in types} - {TypeKind.NULL}
+    return (
+        kinds <= NUMERIC
+        or kinds <= {TypeKind.DATE, TypeKind.TIMESTAMP}
+        or (len(kinds) == 1 and TypeKind.OTHER not in kinds)
+    )
 
 
 def _converts(result: pa.DataType, types: Types) -> bool:
     """Spark brings these operands to the result's type without a cast in the text."""
-    return all(t == result or kind(t) is Kind.NULL or castable(t, result) for t in types)
+    return all(t == result or kind(t) is TypeKind.NULL or castable(t, result) for t in types)
 
 
 def _case(result: pa.DataType, types: Types) -> bool:
     pairs = len(types) // 2
     values = [*types[1 : 2 * pairs : 2], *types[2 * pairs :]]
-    return all(_is(t, Kind.BOOLEAN) for t in types[: 2 * pairs : 2]) and _converts(result, values)
+    return all(_is(t, TypeKind.BOOLEAN) for t in types[: 2 * pairs : 2]) and _converts(result, values)
 
 
 def _whole(result: pa.DataType, types: Types) -> bool:
-    return (kind(result) is Kind.INTEGER and _is(types[0], *NUMERIC)) or _rounded(result, types)
+    return (kind(result) is TypeKind.INTEGER and _is(types[0], *NUMERIC)) or _rounded(result, types)
 
 
 def _rounded(result: pa.DataType, types: Types) -> bool:
-    return kind(result) in NUMERIC and (kind(types[0]) in (kind(result), Kind.NULL))
+    return kind(result) in NUMERIC and (kind(types[0]) in (kind(result), TypeKind.NULL))
 
 
 _LEAF = Rule(0, 0, lambda result, types: True)
 _ARITHMETIC = Rule(2, 2, lambda result, types: _numbers(types, result))
 _COMPARE = Rule(2, 2, lambda result, types: _comparable(types))
-_LOGIC = Rule(2, 2, lambda result, types: all(_is(t, Kind.BOOLEAN) for t in types))
+_LOGIC = Rule(2, 2, lambda result, types: all(_is(t, TypeKind.BOOLEAN) for t in types))
 _PRESENCE = Rule(1, 1, lambda result, types: True)
-_SIGNED = Rule(1, 1, lambda result, types: types[0] == result and kind(result) in (*NUMERIC, Kind.DURATION))
+_SIGNED = Rule(1, 1, lambda result, types: types[0] == result and kind(result) in (*NUMERIC, TypeKind.DURATION))
 _WHOLE = Rule(1, 1, _whole)
 _REAL = Rule(1, 1, lambda result, types: result == pa.float64() and all(_is(t, *NUMERIC) for t in types))
 _EXTREME = Rule(2, MANY, lambda result, types: _comparable([result]) and _converts(result, types))
@@ -94,7 +100,7 @@ RULES: dict[str, Rule] = {
     "int_div": Rule(2, 2, lambda result, types: result == pa.int64() and all(_is(t, *EXACT) for t in types)),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq"), _COMPARE),
     **dict.fromkeys(("and", "or"), _LOGIC),
-    "not": Rule(1, 1, lambda result, types: _is(types[0], Kind.BOOLEAN)),
+    "not": Rule(1, 1, lambda result, types: _is(types[0], TypeKind.BOOLEAN)),
     **dict.fromkeys(("is_null", "is_not_null"), _PRESENCE),
     "case": Rule(2, MANY, _case),
     "if": Rule(3, 3, _case),

@@ -7,7 +7,7 @@ from enum import Enum, auto
 import pyarrow as pa
 
 
-class Kind(Enum):
+class TypeKind(Enum):
     NULL = auto()
     BOOLEAN = auto()
     INTEGER = auto()
@@ -25,31 +25,31 @@ INTEGERS = {pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.
 DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
 """Decimal digits that Spark reserves for an integer beside a decimal."""
 _FIXED = {
-    pa.null(): Kind.NULL,
-    pa.bool_(): Kind.BOOLEAN,
-    pa.float32(): Kind.FLOAT,
-    pa.float64(): Kind.FLOAT,
-    pa.string(): Kind.STRING,
-    pa.large_string(): Kind.STRING,
-    pa.date32(): Kind.DATE,
-    pa.timestamp("us"): Kind.NTZ,
-    pa.duration("us"): Kind.DURATION,
-    **dict.fromkeys(INTEGERS, Kind.INTEGER),
+    pa.null(): TypeKind.NULL,
+    pa.bool_(): TypeKind.BOOLEAN,
+    pa.float32(): TypeKind.FLOAT,
+    pa.float64(): TypeKind.FLOAT,
+    pa.string(): TypeKind.STRING,
+    pa.large_string(): TypeKind.STRING,
+    pa.date32(): TypeKind.DATE,
+    pa.timestamp("us"): TypeKind.NTZ,
+    pa.duration("us"): TypeKind.DURATION,
+    **dict.fromkeys(INTEGERS, TypeKind.INTEGER),
 }
 
-EXACT = frozenset({Kind.INTEGER, Kind.DECIMAL})
-NUMERIC = EXACT | {Kind.FLOAT}
+EXACT = frozenset({TypeKind.INTEGER, TypeKind.DECIMAL})
+NUMERIC = EXACT | {TypeKind.FLOAT}
 
 
-def kind(type: pa.DataType) -> Kind:
+def kind(type: pa.DataType) -> TypeKind:
     found = _FIXED.get(type)
     if found is not None:
         return found
     if pa.types.is_decimal128(type):
-        return Kind.DECIMAL
+        return TypeKind.DECIMAL
     if pa.types.is_timestamp(type) and type.unit == "us":
-        return Kind.TIMESTAMP
-    return Kind.OTHER
+        return TypeKind.TIMESTAMP
+    return TypeKind.OTHER
 
 
 def scale(type: pa.DataType) -> int:
@@ -61,7 +61,7 @@ def type_name(type: pa.DataType) -> str:
     """The type as Spark SQL spells it, where it has a short name."""
     if pa.types.is_decimal128(type):
         return f"decimal({type.precision},{type.scale})"
-    if kind(type) in (Kind.TIMESTAMP, Kind.NTZ):
+    if kind(type) in (TypeKind.TIMESTAMP, TypeKind.NTZ):
         return "timestamp" if type.tz else "timestamp_ntz"
     names = {pa.null(): "void", pa.bool_(): "boolean", pa.float32(): "float", pa.date32(): "date"}
     return INTEGERS.get(type) or names.get(type) or str(type)

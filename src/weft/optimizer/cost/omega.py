@@ -18,18 +18,18 @@ SECOND = 1_000_000
 
 
 @dataclass(slots=True, eq=False)
-class Ranges:
+class RangeCounts:
     """How many windows have each range, in microseconds. Never changed; sums are remembered once they are asked for."""
 
     windows: Mapping[int, int]
     _sums: tuple[list[int], list[int], list[int]] | None = None
 
-    def __or__(self, other: Ranges) -> Ranges:
+    def __or__(self, other: RangeCounts) -> RangeCounts:
         more, fewer = (self, other) if len(self.windows) >= len(other.windows) else (other, self)
         windows = dict(more.windows)
         for length, number in fewer.windows.items():
             windows[length] = windows.get(length, 0) + number
-        return Ranges(windows)
+        return RangeCounts(windows)
 
     @property
     def sums(self) -> tuple[list[int], list[int], list[int]]:
@@ -43,7 +43,7 @@ class Ranges:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class WindowLoad:
     """What a tree's windows ask of a technique: `overlap` is the sum of range / slide."""
 
     overlap: Fraction
@@ -51,26 +51,26 @@ class Load:
     """nQ in the papers."""
     longest: int
     """The longest range, in microseconds."""
-    ranges: Ranges | None = None
+    ranges: RangeCounts | None = None
     """None where the technique asks for the longest alone, or for none."""
 
     @classmethod
-    def of(cls, windows: Iterable[Window], ranged: bool = True) -> Load:
+    def of(cls, windows: Iterable[Window], ranged: bool = True) -> WindowLoad:
         lengths: dict[int, list[int]] = {}  # windows of one slide add up without a fraction
         for window in windows:
             lengths.setdefault(window.slide, []).append(window.length)
         overlap = sum((Fraction(sum(found), slide) for slide, found in lengths.items()), Fraction(0))
         number, longest = sum(map(len, lengths.values())), max(map(max, lengths.values()))
-        return cls(overlap, number, longest, Ranges(Counter(chain(*lengths.values()))) if ranged else None)
+        return cls(overlap, number, longest, RangeCounts(Counter(chain(*lengths.values()))) if ranged else None)
 
-    def __or__(self, other: Load) -> Load:
+    def __or__(self, other: WindowLoad) -> WindowLoad:
         ranges = None if self.ranges is None or other.ranges is None else self.ranges | other.ranges
         overlap, windows = self.overlap + other.overlap, self.windows + other.windows
-        return Load(overlap, windows, max(self.longest, other.longest), ranges)
+        return WindowLoad(overlap, windows, max(self.longest, other.longest), ranges)
 
 
 @dataclass(frozen=True, slots=True)
-class Technique:
+class TechniqueCost:
     """`omega(load, edge_rate)`, and a floor of it that never falls when the edge rate or the load grows.
 
     `joint_floor(floor, load, floor, load)` is at most the omega of two loads in one tree, at any edge rate not below
@@ -78,10 +78,10 @@ class Technique:
     """
 
     name: str
-    omega: Callable[[Load, Fraction], Fraction]
-    floor: Callable[[Load, Fraction], Fraction]
-    joint_floor: Callable[[float, Load, float, Load], float]
-    alone: Callable[[Sequence[Load]], list[float]]
+    omega: Callable[[WindowLoad, Fraction], Fraction]
+    floor: Callable[[WindowLoad, Fraction], Fraction]
+    joint_floor: Callable[[float, WindowLoad, float, WindowLoad], float]
+    alone: Callable[[Sequence[WindowLoad]], list[float]]
     """Of each load's floor, what adds up whatever others it shares a tree with; of the rest at least the largest
     counts. Not asked where all of it adds up."""
     additive: bool = False
@@ -95,18 +95,18 @@ class Technique:
     ranged: bool = False
     """Omega looks at every range. Where it does not, searches need not carry them from tree to tree."""
 
-    def joint_omega(self, one: Load, other: Load, edge_rate: Fraction) -> Fraction:
+    def joint_omega(self, one: WindowLoad, other: WindowLoad, edge_rate: Fraction) -> Fraction:
         """Of two loads in one tree; where it adds up, their ranges need not be put together to know it."""
         if self.additive:
             return self.omega(one, edge_rate) + self.omega(other, edge_rate)
         return self.omega(one | other, edge_rate)
 
 
-def _panes(load: Load, edge_rate: Fraction) -> Fraction:
+def _panes(load: WindowLoad, edge_rate: Fraction) -> Fraction:
     return load.overlap
 
 
-class Steps(NamedTuple):
+class StepInterval(NamedTuple):
     """What a window of nP partials takes, where `2 * nP < until`: `(constant + slope * (nP - 1)) / 2**power`."""
 
     until: int
@@ -119,8 +119,8 @@ FLAT_FAT = tuple(
     steps
     for power in range(64)
     for steps in (
-        Steps(2 * (1 << power) + 2, max(0, power - 1) << power, 1, power),
-        Steps(2 * (2 << power), power << power, 1, power),
+        StepInterval(2 * (1 << power) + 2, max(0, power - 1) << power, 1, power),
+        StepInterval(2 * (2 << power), power << power, 1, power),
     )
 )
 """`floor(log2(nP - 1)) + (nP - 1) / 2**floor(log2 nP)`, an interval of nP after the other from 1 on; below two partials
@@ -130,22 +130,22 @@ FLAT_FAT_FLOOR = tuple(
     steps
     for power in range(64)
     for steps in (
-        Steps(3 if power == 0 else 2 * (1 << power) + 2, max(0, power - 1) << power, 1, power),
-        Steps(2 * (2 << power), ((power + 1) << (power + 1)) - 1, 0, power + 1),
+        StepInterval(3 if power == 0 else 2 * (1 << power) + 2, max(0, power - 1) << power, 1, power),
+        StepInterval(2 * (2 << power), ((power + 1) << (power + 1)) - 1, 0, power + 1),
     )
 )
 """The least from there on. The steps fall only where the partials reach a power of two: it is here or at the next."""
 
 
-def _flat_fat(load: Load, edge_rate: Fraction) -> Fraction:
+def _flat_fat(load: WindowLoad, edge_rate: Fraction) -> Fraction:
     return _added_up(FLAT_FAT, load, edge_rate)
 
 
-def _flat_fat_floor(load: Load, edge_rate: Fraction) -> Fraction:
+def _flat_fat_floor(load: WindowLoad, edge_rate: Fraction) -> Fraction:
     return _added_up(FLAT_FAT_FLOOR, load, edge_rate)
 
 
-def _added_up(intervals: Sequence[Steps], load: Load, edge_rate: Fraction) -> Fraction:
+def _added_up(intervals: Sequence[StepInterval], load: WindowLoad, edge_rate: Fraction) -> Fraction:
     """The steps of all windows: those of one interval at once, by their number and the sum of their ranges."""
     assert load.ranges is not None, "this technique looks at every range"
     lengths, numbers, totals = load.ranges.sums
@@ -163,30 +163,30 @@ def _added_up(intervals: Sequence[Steps], load: Load, edge_rate: Fraction) -> Fr
     return Fraction(found, unit << power)
 
 
-def _flat_fit(load: Load, edge_rate: Fraction) -> Fraction:
+def _flat_fit(load: WindowLoad, edge_rate: Fraction) -> Fraction:
     return Fraction(3 * load.windows)
 
 
-def _panes_inv(load: Load, edge_rate: Fraction) -> Fraction:
+def _panes_inv(load: WindowLoad, edge_rate: Fraction) -> Fraction:
     """A running aggregate for each window: one in, one out."""
     return Fraction(2 * load.windows)
 
 
-def _two_stacks(load: Load, edge_rate: Fraction) -> Fraction:
+def _two_stacks(load: WindowLoad, edge_rate: Fraction) -> Fraction:
     """Stacks for each window. Table 11 has neither these nor DABA: the operations a slide are table 4's."""
     return Fraction(3 * load.windows)
 
 
-def _daba(load: Load, edge_rate: Fraction) -> Fraction:
+def _daba(load: WindowLoad, edge_rate: Fraction) -> Fraction:
     return Fraction(5 * load.windows)
 
 
-def _slick_deque_inv(load: Load, edge_rate: Fraction) -> Fraction:
+def _slick_deque_inv(load: WindowLoad, edge_rate: Fraction) -> Fraction:
     """A running aggregate for each different number of partials, and numbers differ where ranges do."""
     return Fraction(2 * len(_ranges(load)))
 
 
-def _slick_deque_non_inv(load: Load, edge_rate: Fraction) -> Fraction:
+def _slick_deque_non_inv(load: WindowLoad, edge_rate: Fraction) -> Fraction:
     longest = load.longest * edge_rate / SECOND
     return 2 - 2 / longest + load.windows + DEQUE_LENGTH[min(int(longest), len(DEQUE_LENGTH) - 1)]
 
@@ -196,7 +196,7 @@ KEPT = Fraction(1, 20)
 A guess, not a measurement: it keeps day-long ranges out of one-second slices."""
 
 
-def _blocks(load: Load, edge_rate: Fraction) -> Fraction:
+def _blocks(load: WindowLoad, edge_rate: Fraction) -> Fraction:
     """weft's own: a slice is combined twice for the tables and kept as long as the longest range.
 
     An answer costs three operations whatever the slices; they are the same in every plan and left out.
@@ -208,50 +208,52 @@ DEQUE_LENGTH = tuple(sum((Fraction(1, factorial(i)) for i in range(1, n + 1)), F
 """The mean length of the deque over n partials. All terms after the twentieth together are below 1e-19."""
 
 
-def _sum(floor: float, load: Load, other_floor: float, other_load: Load) -> float:
+def _sum(floor: float, load: WindowLoad, other_floor: float, other_load: WindowLoad) -> float:
     return floor + other_floor
 
 
-def _longer(floor: float, load: Load, other_floor: float, other_load: Load) -> float:
+def _longer(floor: float, load: WindowLoad, other_floor: float, other_load: WindowLoad) -> float:
     return max(floor, other_floor)
 
 
-def _different_ranges(floor: float, load: Load, other_floor: float, other_load: Load) -> float:
+def _different_ranges(floor: float, load: WindowLoad, other_floor: float, other_load: WindowLoad) -> float:
     common = len(_ranges(load) & _ranges(other_load))
     return floor + other_floor - 2.0 * common
 
 
-def _longer_and_windows_of_the_other(floor: float, load: Load, other_floor: float, other_load: Load) -> float:
+def _longer_and_windows_of_the_other(
+    floor: float, load: WindowLoad, other_floor: float, other_load: WindowLoad
+) -> float:
     return max(floor + other_load.windows, other_floor + load.windows)
 
 
-def _ranges(load: Load) -> KeysView[int]:
+def _ranges(load: WindowLoad) -> KeysView[int]:
     assert load.ranges is not None, "this technique looks at every range"
     return load.ranges.windows.keys()
 
 
-def _nothing(loads: Sequence[Load]) -> list[float]:
+def _nothing(loads: Sequence[WindowLoad]) -> list[float]:
     return [0.0] * len(loads)
 
 
-def _windows(loads: Sequence[Load]) -> list[float]:
+def _windows(loads: Sequence[WindowLoad]) -> list[float]:
     return [float(load.windows) for load in loads]
 
 
-def _ranges_of_one(loads: Sequence[Load]) -> list[float]:
+def _ranges_of_one(loads: Sequence[WindowLoad]) -> list[float]:
     """Two for each range that no other load has."""
     having = Counter(length for load in loads for length in _ranges(load))
     return [2.0 * sum(having[length] == 1 for length in _ranges(load)) for load in loads]
 
 
-_additive = partial(Technique, joint_floor=_sum, alone=_nothing, additive=True)
+_additive = partial(TechniqueCost, joint_floor=_sum, alone=_nothing, additive=True)
 
-TECHNIQUES: Mapping[str, Technique] = {
+TECHNIQUES: Mapping[str, TechniqueCost] = {
     t.name: t
     for t in (
-        Technique("blocks", _blocks, _blocks, _longer, _nothing, together=True),
+        TechniqueCost("blocks", _blocks, _blocks, _longer, _nothing, together=True),
         # Costs what `blocks` does: it serves everything, and another is chosen only where that is faster.
-        Technique("auto", _blocks, _blocks, _longer, _nothing, together=True),
+        TechniqueCost("auto", _blocks, _blocks, _longer, _nothing, together=True),
         _additive("panes", _panes, _panes, together=True),
         _additive("panes_inv", _panes_inv, _panes_inv, together=True),
         _additive("flat_fat", _flat_fat, _flat_fat_floor, ranged=True),
@@ -259,10 +261,10 @@ TECHNIQUES: Mapping[str, Technique] = {
         _additive("two_stacks", _two_stacks, _two_stacks, together=True),
         _additive("daba", _daba, _daba, together=True),
         _additive("flat_fit", _flat_fit, _flat_fit, together=True),
-        Technique(
+        TechniqueCost(
             "slick_deque_inv", _slick_deque_inv, _slick_deque_inv, _different_ranges, _ranges_of_one, ranged=True
         ),
-        Technique(
+        TechniqueCost(
             "slick_deque_non_inv",
             _slick_deque_non_inv,
             _slick_deque_non_inv,

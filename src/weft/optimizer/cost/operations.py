@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from weft.model import ACQ, Edges, Window
-from weft.optimizer.cost.omega import TECHNIQUES, Load, Ranges, Technique
+from weft.optimizer.cost.omega import TECHNIQUES, RangeCounts, TechniqueCost, WindowLoad
 from weft.optimizer.edge_counting import edge_rate, edge_rate_between
 from weft.plan.logical import Feed, Tree
 
@@ -30,7 +30,7 @@ class Statistics:
 class Cost:
     """Prices trees and feeds for one technique of final aggregation."""
 
-    technique: Technique = field(default_factory=lambda: TECHNIQUES["panes"])
+    technique: TechniqueCost = field(default_factory=lambda: TECHNIQUES["panes"])
 
     def tree(self, queries: Sequence[ACQ]) -> Tree:
         """The tree that these queries, all of one grouping, would share."""
@@ -40,7 +40,7 @@ class Cost:
         names, most = tuple(q.name for q in queries), None if high == rate else high
         return Tree(names, edges, rate, omega, self.technique.name, edge_rate_high=most)
 
-    def rates(self, edges: Edges, load: Load) -> tuple[Fraction, Fraction, Fraction]:
+    def rates(self, edges: Edges, load: WindowLoad) -> tuple[Fraction, Fraction, Fraction]:
         """Slices a second, at least and at most, and omega.
 
         Where operations hang on the count itself, an interval of edges says nothing certain: then they are counted.
@@ -88,15 +88,15 @@ class Cost:
         return final + statistics.rate * len(feeds) + folds
 
 
-def load_of(windows: Sequence[Window], technique: Technique) -> Load:
+def load_of(windows: Sequence[Window], technique: TechniqueCost) -> WindowLoad:
     """What the technique has to know of the windows."""
-    return Load.of(windows, technique.ranged)
+    return WindowLoad.of(windows, technique.ranged)
 
 
-def load_of_one_slide(slide: int, lengths: Sequence[int], technique: Technique) -> Load:
+def load_of_one_slide(slide: int, lengths: Sequence[int], technique: TechniqueCost) -> WindowLoad:
     """What `load_of` gives, for a million queries: their windows are alike but for the length."""
-    ranges = Ranges(Counter(lengths)) if technique.ranged else None
-    return Load(Fraction(sum(lengths), slide), len(lengths), max(lengths), ranges)
+    ranges = RangeCounts(Counter(lengths)) if technique.ranged else None
+    return WindowLoad(Fraction(sum(lengths), slide), len(lengths), max(lengths), ranges)
 
 
 def exact_sum(amounts: Iterable[Fraction]) -> Fraction:

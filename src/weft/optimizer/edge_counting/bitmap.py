@@ -23,7 +23,7 @@ MOST_MARKS = 1 << 31
 """Marks of all unions: 256 MB."""
 
 
-class Board:
+class EdgeBitmap:
     """Marks in units of the granule, the sparsest class that has every edge."""
 
     def __init__(self, of: Mapping[Hashable, Edges], granule: tuple[int, int], period: int) -> None:
@@ -40,7 +40,7 @@ class Board:
             self._marks[row] = np.frombuffer(found.to_bytes(size, "little"), np.uint64)
 
     @classmethod
-    def of(cls, unions: Mapping[Hashable, Edges]) -> Board | None:
+    def of(cls, unions: Mapping[Hashable, Edges]) -> EdgeBitmap | None:
         """None where the composite slide of all is too long."""
         period = 1
         for edges in unions.values():

@@ -10,7 +10,7 @@ from math import gcd, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.optimizer.cost.omega import Technique
+from weft.optimizer.cost.omega import TechniqueCost
 from weft.optimizer.merge.part import Part
 
 SLACK = 1e-12
@@ -44,14 +44,14 @@ class Bundle:
     classes: int
 
 
-class Table:
+class PairBounds:
     """What bounds need to know of bundles, as columns, and of each two the edges that they have in common at most.
 
     That is computed a row at a time, whenever it is asked for. Kept is only what cannot be computed again: the rows of
     merged parts, and numbers that were counted.
     """
 
-    def __init__(self, bundles: Sequence[Bundle], technique: Technique) -> None:
+    def __init__(self, bundles: Sequence[Bundle], technique: TechniqueCost) -> None:
         self.bundles = list(bundles)
         size = len(self.bundles)
         self.made = list(range(size))  # a row has the pairs with what was made before it

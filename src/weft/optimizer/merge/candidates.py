@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.optimizer.edge_counting import Board
+from weft.optimizer.edge_counting import EdgeBitmap
 from weft.optimizer.edge_counting.folded_bitmap import Folds
 from weft.optimizer.merge.bounds import Bundle
 from weft.optimizer.merge.part import Part
@@ -58,16 +58,16 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FoldedReading:
     """Where a board that is folded to the slides of windows tells what each has in common with a merged part."""
 
-    board: Board
+    board: EdgeBitmap
     folds: Folds
     residues: NDArray[np.intp]
     """Of both classes of each bundle, 0 where it has but one."""
 
     @classmethod
-    def of(cls, board: Board, bundles: Sequence[Bundle]) -> Reading | None:
+    def of(cls, board: EdgeBitmap, bundles: Sequence[Bundle]) -> FoldedReading | None:
         """None where there are bundles of several parts, or where folding is more work than counting."""
         if any(len(bundle.members) > 1 or not bundle.slide for bundle in bundles):
             return None

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from weft.model import ACQ
 from weft.optimizer.cost.operations import Cost
-from weft.optimizer.edge_counting import Board
-from weft.optimizer.merge.bounds import SLACK, Members, Table, bundles
-from weft.optimizer.merge.candidates import Listed, Reading
+from weft.optimizer.edge_counting import EdgeBitmap
+from weft.optimizer.merge.bounds import SLACK, Members, PairBounds, bundles
+from weft.optimizer.merge.candidates import FoldedReading, Listed
 from weft.optimizer.merge.part import Merge, Part, equal_edges, union
 
 LISTED = 256
@@ -51,16 +51,16 @@ class Weaving:
         self.parts = {part.position: part for part in parts}
         self.counted = 0
         self._saving, self._near_saving, self._cost, self._above = saving, float(saving), cost, above
-        self._board = Board.of({part: part.edges for part in self.parts.values()})
+        self._board = EdgeBitmap.of({part: part.edges for part in self.parts.values()})
         self._serial = count()  # keeps heaps from comparing parts where a merged part stands in an old one's place
         self._evaluated: list[tuple[Fraction, int, int, int, Merge]] = []  # heap by negative gain
         self._waiting: list[tuple[float, int, Part, Part]] = []  # heap by negative bound
         # Heap by negative bound: two bundles, and the bound of the pairs of members that were looked at already.
         self._cells: list[tuple[float, int, int, float]] = []
         self._members: dict[int, Members] = {}
-        self._table = Table(bundles(self.parts.values(), cost.technique.additive), cost.technique)
+        self._table = PairBounds(bundles(self.parts.values(), cost.technique.additive), cost.technique)
         self._slot = {b.members[0].position: i for i, b in enumerate(self._table.bundles) if len(b.members) == 1}
-        self._reading = Reading.of(self._board, self._table.bundles) if self._board is not None else None
+        self._reading = FoldedReading.of(self._board, self._table.bundles) if self._board is not None else None
         self._tops: list[tuple[float, int, int]] = []  # heap by negative bound: the best of a row, when it was made
         self._lists: dict[int, Listed] = {}
         for row in range(len(self._table.bundles)):
@@ -150,7 +150,7 @@ class Weaving:
     def _single(self, row: int, column: int) -> bool:
         return len(self._table.bundles[row].members) == len(self._table.bundles[column].members) == 1
 
-    def _look_up(self, board: Board, row: int) -> None:
+    def _look_up(self, board: EdgeBitmap, row: int) -> None:
         """Common edges of this row with the best that are listed: an operation on bits is cheaper than another look."""
         listed, table = self._lists[row], self._table
         listed.keep(table.are_open(row, listed.columns))

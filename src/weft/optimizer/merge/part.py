@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from weft.model import ACQ, Edges
-from weft.optimizer.cost.omega import Load
+from weft.optimizer.cost.omega import WindowLoad
 from weft.optimizer.cost.operations import Cost, load_of, load_of_one_slide
 from weft.optimizer.edge_counting import edge_rate
 from weft.plan.logical import Tree
@@ -29,7 +29,7 @@ class Part:
     rate: Fraction
     high: Fraction
     """No less than the edge rate, which is no less than `rate`; equal where edges were counted."""
-    load: Load
+    load: WindowLoad
     """Without its ranges, where the technique does not ask for them."""
     omega: Fraction
     near_rate: float
@@ -60,7 +60,7 @@ class Part:
         queries: tuple[tuple[int, str], ...],
         pieces: tuple[Edges, ...],
         rates: tuple[Fraction, Fraction],
-        load: Load,
+        load: WindowLoad,
         cost: Cost,
     ) -> Part:
         rate, high = rates

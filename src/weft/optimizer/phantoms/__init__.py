@@ -2,10 +2,10 @@
 
 from weft.calibration.table_costs import ProbeCosts
 from weft.optimizer.phantoms.allocation import ALLOCATIONS, Allocated, allocate, price
-from weft.optimizer.phantoms.base import Choice, Step
+from weft.optimizer.phantoms.base import Choice, ChoiceStep
 from weft.optimizer.phantoms.choosers import CHOOSERS, choose
 from weft.optimizer.phantoms.collisions import Flows, Seen, collision_rate, measure_flows
-from weft.optimizer.phantoms.configuration import Configuration, InvalidConfiguration, Table, parse
+from weft.optimizer.phantoms.configuration import Configuration, InvalidConfiguration, TableNode, parse
 from weft.optimizer.phantoms.epochs import eviction_rate
 from weft.optimizer.phantoms.exhaustive_phantoms import EXHAUSTIVE_LIMIT, configurations, exhaustive
 from weft.optimizer.phantoms.feeding_graph import FeedingGraph
@@ -20,6 +20,7 @@ __all__ = [
     "PHI",
     "Allocated",
     "Choice",
+    "ChoiceStep",
     "Configuration",
     "FeedingGraph",
     "Flows",
@@ -29,8 +30,7 @@ __all__ = [
     "ProbeCosts",
     "Relation",
     "Seen",
-    "Step",
-    "Table",
+    "TableNode",
     "UnknownGroups",
     "allocate",
     "choose",

@@ -17,7 +17,7 @@ from weft.optimizer.phantoms.statistics import GroupStatistics
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChoiceStep:
     """A phantom that was added, or a table that began to feed others, and what a row cost then; the first has none."""
 
     relation: Relation | None
@@ -29,7 +29,7 @@ class Choice:
     """`allocated` is what was settled on; `steps` say how it was come by, the cost without phantoms first."""
 
     allocated: Allocated
-    steps: tuple[Step, ...]
+    steps: tuple[ChoiceStep, ...]
 
     @property
     def configuration(self) -> Configuration:
@@ -72,21 +72,21 @@ class Candidates:
     def phantoms(self) -> Ints:
         return np.arange(len(self.queries), len(self.relations), dtype=np.int64)
 
-    def begin(self) -> Fed:
+    def begin(self) -> FedTables:
         """The stream feeds every query."""
         number = len(self.queries)
-        return Fed(self, np.arange(number, dtype=np.int64), np.full(number, number, np.int64))
+        return FedTables(self, np.arange(number, dtype=np.int64), np.full(number, number, np.int64))
 
-    def nested(self) -> Fed:
+    def nested(self) -> FedTables:
         """Each query is fed by the smallest query that contains it."""
         number = len(self.queries)
         above = np.where(self.within[:number, :number], self.rank[None, :number], np.iinfo(np.int64).max)
         parents = np.where(self.within[:number, :number].any(1), above.argmin(1), number)
-        return Fed(self, np.arange(number, dtype=np.int64), parents)
+        return FedTables(self, np.arange(number, dtype=np.int64), parents)
 
 
 @dataclass(frozen=True, slots=True)
-class Fed:
+class FedTables:
     """Relations that have a table, and the slot of the one that feeds each; their number stands for the stream."""
 
     candidates: Candidates
@@ -164,7 +164,7 @@ class Fed:
 class Moves:
     """Ways to feed the same tables: `feeders[c]` is the slot that feeds more in configuration c."""
 
-    fed: Fed
+    fed: FedTables
     feeders: Ints
     parents: Ints
 
@@ -177,7 +177,7 @@ class Moves:
     def relation(self, place: int) -> Relation:
         return self.fed.candidates.relations[int(self.fed.slots[self.feeders[place]])]
 
-    def take(self, place: int) -> Fed:
+    def take(self, place: int) -> FedTables:
         return replace(self.fed, parents=self.parents[place])
 
 
@@ -185,7 +185,7 @@ class Moves:
 class Additions:
     """Ways to have one phantom more: `phantoms[c]` is in the last slot of configuration c."""
 
-    fed: Fed
+    fed: FedTables
     phantoms: Ints
     parents: Ints
 
@@ -200,6 +200,6 @@ class Additions:
     def relation(self, place: int) -> Relation:
         return self.fed.candidates.relations[int(self.phantoms[place])]
 
-    def take(self, place: int) -> Fed:
+    def take(self, place: int) -> FedTables:
         slots = np.append(self.fed.slots, self.phantoms[place])
         return replace(self.fed, slots=slots, parents=self.parents[place])

@@ -24,13 +24,13 @@ class InvalidConfiguration(PlanError):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableNode:
     """The hash table of a relation, and those that it feeds, in the order of their attributes."""
 
     relation: Relation
     asked: bool
     """Somebody's query: what leaves the table is an answer's partial too."""
-    children: tuple[Table, ...] = ()
+    children: tuple[TableNode, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "children", tuple(sorted(self.children, key=lambda t: order(t.relation))))
@@ -48,7 +48,7 @@ class Table:
             return show(self.relation)
         return f"{show(self.relation)}{'*' if self.asked else ''}({' '.join(map(str, self.children))})"
 
-    def walk(self) -> Iterator[Table]:
+    def walk(self) -> Iterator[TableNode]:
         """This table, then what it feeds, depth first."""
         yield self
         for child in self.children:
@@ -59,8 +59,8 @@ class Table:
 class Configuration:
     """`raw` tables are fed by the stream itself."""
 
-    raw: tuple[Table, ...]
-    tables: tuple[Table, ...] = field(init=False, compare=False, repr=False)
+    raw: tuple[TableNode, ...]
+    tables: tuple[TableNode, ...] = field(init=False, compare=False, repr=False)
     """All of them; each comes before those that it feeds."""
 
     def __post_init__(self) -> None:
@@ -77,15 +77,15 @@ class Configuration:
         for relation, parent in parents.items():
             fed.setdefault(parent, []).append(relation)
 
-        def table(relation: Relation) -> Table:
-            return Table(relation, relation in asked, tuple(map(table, fed.get(relation, ()))))
+        def table(relation: Relation) -> TableNode:
+            return TableNode(relation, relation in asked, tuple(map(table, fed.get(relation, ()))))
 
         return cls(tuple(map(table, fed.get(None, ()))))
 
     @classmethod
     def flat(cls, queries: Iterable[Relation]) -> Configuration:
         """No phantom: the stream feeds every query."""
-        return cls(tuple(Table(query, True) for query in sorted(set(queries), key=order)))
+        return cls(tuple(TableNode(query, True) for query in sorted(set(queries), key=order)))
 
     def __str__(self) -> str:
         return " ".join(map(str, self.raw))
@@ -123,8 +123,8 @@ def parse(text: str) -> Configuration:
     return Configuration(tables)
 
 
-def _read_tables(text: str, place: int) -> tuple[tuple[Table, ...], int]:
-    found: list[Table] = []
+def _read_tables(text: str, place: int) -> tuple[tuple[TableNode, ...], int]:
+    found: list[TableNode] = []
     place = _skip(text, place)
     while place < len(text) and text[place] != ")":
         table, place = _read_table(text, place)
@@ -135,17 +135,17 @@ def _read_tables(text: str, place: int) -> tuple[tuple[Table, ...], int]:
     return tuple(found), place
 
 
-def _read_table(text: str, place: int) -> tuple[Table, int]:
+def _read_table(text: str, place: int) -> tuple[TableNode, int]:
     relation, place = read_at(text, place)
     starred = text[place : place + 1] == "*"
     place = _skip(text, place + starred)
     if text[place : place + 1] != "(":
-        return Table(relation, True), place
+        return TableNode(relation, True), place
     begin = place
     children, place = _read_tables(text, place + 1)
     if place == len(text):
         raise refuse(text, begin, "this bracket is not closed")
-    return Table(relation, starred, children), place + 1
+    return TableNode(relation, starred, children), place + 1
 
 
 def _skip(text: str, place: int) -> int:

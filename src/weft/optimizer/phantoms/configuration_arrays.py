@@ -24,7 +24,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class RelationArrays:
     """What a table's relation brings along, whatever feeds it."""
 
     groups: Floats
@@ -33,12 +33,12 @@ class Columns:
     epochs: Ints
     """Bits into the different lengths of epochs; none for what is no query."""
 
-    def take(self, slots: Ints) -> Columns:
-        return Columns(self.groups[slots], self.widths[slots], self.asked[slots], self.epochs[slots])
+    def take(self, slots: Ints) -> RelationArrays:
+        return RelationArrays(self.groups[slots], self.widths[slots], self.asked[slots], self.epochs[slots])
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class FlowsAndEpochs:
     """What the statistics say of all relations alike."""
 
     flows: Flows
@@ -49,24 +49,24 @@ class Stream:
 
 def describe(
     relations: Sequence[Relation], queries: frozenset[Relation], statistics: GroupStatistics
-) -> tuple[Columns, Stream]:
+) -> tuple[RelationArrays, FlowsAndEpochs]:
     groups = estimate(relations, statistics.groups, statistics.rows)
     ends: Mapping[Relation, tuple[int, ...]] = {query: statistics.epochs.get(query, (1,)) for query in queries}
     lengths = tuple(sorted({length for each in ends.values() for length in each}))
     bit = {length: 1 << place for place, length in enumerate(lengths)}
-    columns = Columns(
+    columns = RelationArrays(
         np.array([groups[r] for r in relations], np.float64),
         np.array([statistics.width(r) for r in relations], np.float64),
         np.array([r in queries for r in relations], np.bool_),
         np.array([sum({bit[length] for length in ends.get(r, ())}) for r in relations], np.int64),
     )
-    return columns, Stream(statistics.flows, statistics.rows, lengths)
+    return columns, FlowsAndEpochs(statistics.flows, statistics.rows, lengths)
 
 
 class Forests:
     """`parents[c, t]` is the slot that feeds table `t` of configuration `c`; the one after the last is the stream."""
 
-    def __init__(self, parents: Ints, columns: Columns, stream: Stream) -> None:
+    def __init__(self, parents: Ints, columns: RelationArrays, stream: FlowsAndEpochs) -> None:
         self.number, self.tables = parents.shape
         self.width = self.tables + 1
         self.stream = stream

@@ -16,8 +16,8 @@ from itertools import product
 from weft.calibration.table_costs import ProbeCosts
 from weft.model import PlanError
 from weft.optimizer.phantoms.allocation import Allocated, Allocation, given
-from weft.optimizer.phantoms.base import Choice, Step
-from weft.optimizer.phantoms.configuration import Configuration, Table
+from weft.optimizer.phantoms.base import Choice, ChoiceStep
+from weft.optimizer.phantoms.configuration import Configuration, TableNode
 from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.exhaustive_space import exhaustive_space
 from weft.optimizer.phantoms.relation import Relation, order
@@ -46,7 +46,7 @@ def exhaustive(
     found = [_allocated(c, statistics, memory, prices, allocation) for c in configurations(asked)]
     alone = next(a for a in found if not any(table.children for table in a.configuration.tables))
     best = min(found, key=lambda allocated: allocated.cost)
-    return Choice(best, (Step(None, alone.cost),))
+    return Choice(best, (ChoiceStep(None, alone.cost),))
 
 
 def _allocated(
@@ -63,13 +63,13 @@ def configurations(queries: Iterable[Relation]) -> list[Configuration]:
     return [found[text] for text in sorted(found)]
 
 
-def _once(raw: tuple[Table, ...]) -> bool:
+def _once(raw: tuple[TableNode, ...]) -> bool:
     """The same union may be met in two places; a relation has one table."""
     relations = [table.relation for root in raw for table in root.walk()]
     return len(set(relations)) == len(relations)
 
 
-def _forests(queries: tuple[Relation, ...], above: Relation | None) -> Iterator[tuple[Table, ...]]:
+def _forests(queries: tuple[Relation, ...], above: Relation | None) -> Iterator[tuple[TableNode, ...]]:
     """Ways to feed these from one table, or from the stream."""
     for parts in _partitions(queries):
         if any(_union(part) == above for part in parts):
@@ -77,17 +77,17 @@ def _forests(queries: tuple[Relation, ...], above: Relation | None) -> Iterator[
         yield from product(*(list(_trees(part)) for part in parts))
 
 
-def _trees(queries: tuple[Relation, ...]) -> Iterator[Table]:
+def _trees(queries: tuple[Relation, ...]) -> Iterator[TableNode]:
     """Ways to feed these from a table of their union."""
     top = _union(queries)
     rest = tuple(query for query in queries if query != top)
     if len(rest) < len(queries):
         for children in _forests(rest, top) if rest else ((),):
-            yield Table(top, True, children)
+            yield TableNode(top, True, children)
         return
     for children in _forests(rest, top):
         if len(children) > 1:
-            yield Table(top, False, children)
+            yield TableNode(top, False, children)
 
 
 def _union(queries: tuple[Relation, ...]) -> Relation:

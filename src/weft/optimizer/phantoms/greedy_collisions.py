@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.calibration.table_costs import ProbeCosts
 from weft.optimizer.phantoms.allocation import Allocation, given
-from weft.optimizer.phantoms.base import Additions, Candidates, Choice, Fed, Moves, Step
+from weft.optimizer.phantoms.base import Additions, Candidates, Choice, ChoiceStep, FedTables, Moves
 from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.statistics import GroupStatistics
 
@@ -24,10 +24,10 @@ def greedy_by_collisions(
     left = candidates.phantoms
     fed, nested = candidates.begin(), candidates.nested()
     cost, cost_nested = (_cost(begun, memory, prices, allocation) for begun in (fed, nested))
-    steps = [Step(None, cost)]
+    steps = [ChoiceStep(None, cost)]
     if cost_nested < cost:  # many steps at once
         fed, cost = nested, cost_nested
-        steps.append(Step(None, cost))
+        steps.append(ChoiceStep(None, cost))
     while True:
         # Phantoms first, as in the paper: what is only fed otherwise is looked at where no phantom saves anything.
         found = _best(fed.with_each(left), cost, memory, prices, allocation)
@@ -43,23 +43,23 @@ def greedy_by_collisions(
     at = {candidates.relations[number]: slot for slot, number in enumerate(fed.slots.tolist())}
     slots = np.array([at[relation] for relation in configuration.relations], np.int64)
     moved = np.append(np.argsort(slots), len(slots))
-    ordered = Fed(candidates, fed.slots[slots], moved[fed.parents[slots]])
+    ordered = FedTables(candidates, fed.slots[slots], moved[fed.parents[slots]])
     forests = ordered.forests()
     return Choice(given(configuration, forests, allocation(forests, memory, prices), prices), tuple(steps))
 
 
-def _cost(fed: Fed, memory: float, prices: ProbeCosts, allocation: Allocation) -> float:
+def _cost(fed: FedTables, memory: float, prices: ProbeCosts, allocation: Allocation) -> float:
     forests = fed.forests()
     return float(forests.cost(allocation(forests, memory, prices), prices)[0])
 
 
 def _best(
     ways: Additions | Moves, cost: float, memory: float, prices: ProbeCosts, allocation: Allocation
-) -> tuple[Step, Fed] | None:
+) -> tuple[ChoiceStep, FedTables] | None:
     """The cheapest of these, where it is cheaper than what there is."""
     if not len(ways):
         return None
     forests = ways.forests()
     costs = forests.cost(allocation(forests, memory, prices), prices)
     place = int(costs.argmin())
-    return (Step(ways.relation(place), float(costs[place])), ways.take(place)) if costs[place] < cost else None
+    return (ChoiceStep(ways.relation(place), float(costs[place])), ways.take(place)) if costs[place] < cost else None

@@ -13,7 +13,7 @@ import numpy as np
 from weft.calibration.table_costs import ProbeCosts
 from weft.model import WeftError
 from weft.optimizer.phantoms.allocation import allocate
-from weft.optimizer.phantoms.base import Additions, Candidates, Choice, Step
+from weft.optimizer.phantoms.base import Additions, Candidates, Choice, ChoiceStep
 from weft.optimizer.phantoms.collisions import Floats
 from weft.optimizer.phantoms.configuration_arrays import Forests
 from weft.optimizer.phantoms.relation import Relation
@@ -34,7 +34,7 @@ def greedy_by_space(
     wanted = phi * candidates.columns.groups * candidates.columns.widths
     forests = fed.forests()
     cost = float(forests.cost(_wanted(forests, phi), prices)[0])
-    steps = [Step(None, cost)]
+    steps = [ChoiceStep(None, cost)]
     remaining = memory - float(wanted[fed.slots].sum())
     while True:
         # Without a new table first: that takes no space.
@@ -46,7 +46,7 @@ def greedy_by_space(
             place = int((saved / wanted[ways.phantoms] if isinstance(ways, Additions) else saved).argmax())
             if saved[place] > 0:
                 fed, cost = ways.take(place), cost - float(saved[place])
-                steps.append(Step(ways.relation(place), cost))
+                steps.append(ChoiceStep(ways.relation(place), cost))
                 break
         else:
             break

@@ -6,7 +6,7 @@ others, and choosing them is opening facilities: each has a price, and each grou
 attributes.
 
 >>> from weft.optimizer.phantoms.relation import read
->>> asked = [Asked(read(text), partials) for text, partials in (("AB", 0.01), ("BC", 0.01), ("D", 0.001))]
+>>> asked = [GroupBy(read(text), partials) for text, partials in (("AB", 0.01), ("BC", 0.01), ("D", 0.001))]
 >>> found = roll_up(asked, {read("ABC"): 0.02, read("ABCD"): 0.9})
 >>> str(found.configuration), round(found.cost, 2), round(found.unshared, 2)
 ('ABC(AB BC) D', 2.38, 3.17)
@@ -34,7 +34,7 @@ NATIVE = ProbeCosts(probe=1.0, eviction=8.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GroupBy:
     """A group-by: how many partials a row it has, and whether they can be made from finer ones."""
 
     relation: Relation
@@ -46,7 +46,7 @@ class Asked:
 class RollUp:
     """Which table each group-by is made from, by their places; `tables` are relations, None for its own."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[GroupBy, ...]
     tables: tuple[Relation | None, ...]
     cost: float
     """A row's, in the unit of the prices."""
@@ -67,7 +67,7 @@ class RollUp:
         return Configuration.of(parents, [group_by.relation for group_by in self.asked])
 
 
-def roll_up(asked: Sequence[Asked], candidates: Mapping[Relation, float], prices: ProbeCosts = NATIVE) -> RollUp:
+def roll_up(asked: Sequence[GroupBy], candidates: Mapping[Relation, float], prices: ProbeCosts = NATIVE) -> RollUp:
     """`candidates` are relations that could feed, with their partials a row. Tables are opened and closed one at a
     time as long as that saves something."""
     relations = sorted(candidates, key=order)

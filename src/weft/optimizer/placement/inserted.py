@@ -12,14 +12,18 @@ from fractions import Fraction
 from random import Random
 
 from weft.optimizer.merge.part import Part
-from weft.optimizer.placement.nodes import Board, Node, Prices
+from weft.optimizer.placement.nodes import ClusterNode, PlacementBuilder, PlacementPrices
 
 
-def weave_inserted(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
+def weave_inserted(
+    parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, random: Random
+) -> PlacementBuilder:
     return insert(_drawn_first(parts, len(nodes), random), nodes, prices, grouping=False)
 
 
-def weave_or_group_inserted(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
+def weave_or_group_inserted(
+    parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, random: Random
+) -> PlacementBuilder:
     return insert(_drawn_first(parts, len(nodes), random), nodes, prices, grouping=True)
 
 
@@ -32,9 +36,11 @@ def _drawn_first(parts: Sequence[Part], number: int, random: Random) -> list[Par
     return [parts[place] for place in (*drawn, *sorted(left))]
 
 
-def insert(parts: Iterable[Part], nodes: Sequence[Node], prices: Prices, grouping: bool) -> Board:
+def insert(
+    parts: Iterable[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, grouping: bool
+) -> PlacementBuilder:
     """In this order, the first of them on a node each."""
-    board = Board(nodes, prices)
+    board = PlacementBuilder(nodes, prices)
     for part in parts:
         if [] in board.parts:
             board.group(part, board.parts.index([]))
@@ -48,7 +54,7 @@ def insert(parts: Iterable[Part], nodes: Sequence[Node], prices: Prices, groupin
     return board
 
 
-def _best_weaving(board: Board, part: Part) -> tuple[Fraction, int, int, Part]:
+def _best_weaving(board: PlacementBuilder, part: Part) -> tuple[Fraction, int, int, Part]:
     """The node's load afterwards, which node, which of its trees, and the two as one."""
     found: tuple[Fraction, int, int, Part] | None = None
     for node, trees in enumerate(board.parts):

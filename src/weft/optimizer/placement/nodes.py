@@ -19,7 +19,7 @@ class NoNodes(PlanError):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ClusterNode:
     """`capacity` is how fast it is, as a multiple of the others."""
 
     capacity: Fraction = Fraction(1)
@@ -30,7 +30,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class PlacementPrices:
     """Every tree passes over the rows itself: a tree costs the rate and its final operations."""
 
     rate: Fraction
@@ -47,10 +47,10 @@ class Prices:
         return Part.priced(queries, (edges,), rates, left.load | right.load, self.cost)
 
 
-class Board:
+class PlacementBuilder:
     """Trees on nodes in the making. `costs[n]` is in operations a second; `loads` are by capacity."""
 
-    def __init__(self, nodes: Sequence[Node], prices: Prices) -> None:
+    def __init__(self, nodes: Sequence[ClusterNode], prices: PlacementPrices) -> None:
         if not nodes:
             raise NoNodes("there are no nodes; give at least one")
         self.nodes, self.prices = tuple(nodes), prices
@@ -81,7 +81,7 @@ class Board:
         return Placement(optimizer, trees, tuple(self.costs), self.nodes)
 
 
-Optimizer = Callable[[Sequence[Part], Sequence[Node], Prices, Random], Board]
+Optimizer = Callable[[Sequence[Part], Sequence[ClusterNode], PlacementPrices, Random], PlacementBuilder]
 """Each tree that is given comes to lie on a node, alone or woven with others."""
 
 
@@ -92,7 +92,7 @@ class Placement:
     optimizer: str
     trees: tuple[tuple[Tree, ...], ...]
     costs: tuple[Fraction, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[ClusterNode, ...]
 
     @property
     def total(self) -> Fraction:
@@ -105,5 +105,5 @@ class Placement:
         return max(cost / node.capacity for cost, node in zip(self.costs, self.nodes))
 
 
-def dearest_first(parts: Iterable[Part], prices: Prices) -> list[Part]:
+def dearest_first(parts: Iterable[Part], prices: PlacementPrices) -> list[Part]:
     return sorted(parts, key=lambda part: (-prices.of(part), part.position))

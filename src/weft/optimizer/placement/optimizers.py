@@ -1,9 +1,9 @@
 """Which node runs which queries, and what they share there: the thirteen optimizers of the dissertation's table 7.
 
-place(workload, [Node()] * 4, rate=100).maximum         # weft's own choice
-place(workload, [Node()] * 4, rate=100, optimizer="wg_i")
-fronts(workload, [Node()] * 4, rate=100)                 # what there is to choose from
-place_groupings(workload, [Node()] * 4, rate=100)        # for queries that group by different keys too
+place(workload, [ClusterNode()] * 4, rate=100).maximum         # weft's own choice
+place(workload, [ClusterNode()] * 4, rate=100, optimizer="wg_i")
+fronts(workload, [ClusterNode()] * 4, rate=100)                 # what there is to choose from
+place_groupings(workload, [ClusterNode()] * 4, rate=100)        # for queries that group by different keys too
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weft.model import ACQ, PlanError, Workload
 from weft.optimizer.cost.operations import Cost
 from weft.optimizer.merge.part import Part, equal_edges
 from weft.optimizer.placement.inserted import weave_inserted, weave_or_group_inserted
-from weft.optimizer.placement.nodes import Node, Optimizer, Placement, Prices
+from weft.optimizer.placement.nodes import ClusterNode, Optimizer, Placement, PlacementPrices
 from weft.optimizer.placement.pareto import front, knee
 from weft.optimizer.placement.random_and_round_robin import group, in_turns, randomly, weave, weave_or_group
 from weft.optimizer.placement.to_lowest import group_to_lowest, weave_or_group_to_lowest, weave_to_lowest
@@ -52,7 +52,7 @@ class CannotPlace(PlanError):
 
 def place(
     workload: Workload,
-    nodes: Sequence[Node],
+    nodes: Sequence[ClusterNode],
     rate: Fraction | int,
     optimizer: str = "knee",
     cost: Cost | None = None,
@@ -72,7 +72,7 @@ def place(
 
 def fronts(
     workload: Workload,
-    nodes: Sequence[Node],
+    nodes: Sequence[ClusterNode],
     rate: Fraction | int,
     cost: Cost | None = None,
     together: str = "edges",
@@ -85,7 +85,7 @@ def fronts(
 
 def place_groupings(
     workload: Workload,
-    nodes: Sequence[Node],
+    nodes: Sequence[ClusterNode],
     rate: Fraction | int,
     optimizer: str = "knee",
     cost: Cost | None = None,
@@ -106,13 +106,15 @@ def place_groupings(
     return Placement(optimizer, tuple(trees), tuple(costs), tuple(nodes))
 
 
-def _begin(workload: Workload, rate: Fraction | int, cost: Cost | None, together: str) -> tuple[list[Part], Prices]:
+def _begin(
+    workload: Workload, rate: Fraction | int, cost: Cost | None, together: str
+) -> tuple[list[Part], PlacementPrices]:
     if together not in TOGETHER:
         raise CannotPlace(f"queries can be put together by {', '.join(TOGETHER)}, not by {together!r}")
     found = groupings(workload)
     if len(found) != 1:
         raise CannotPlace(f"the queries have {len(found)} groupings, which cannot share trees; use place_groupings")
-    prices = Prices(Fraction(rate), cost or Cost())
+    prices = PlacementPrices(Fraction(rate), cost or Cost())
     return trees_of(found[0], prices.cost, together), prices
 
 

@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 from weft.optimizer.merge.greedy import Weaving
 from weft.optimizer.merge.part import Part
 from weft.optimizer.placement.inserted import insert, weave_inserted, weave_or_group_inserted
-from weft.optimizer.placement.nodes import Node, Placement, Prices, dearest_first
+from weft.optimizer.placement.nodes import ClusterNode, Placement, PlacementPrices, dearest_first
 from weft.optimizer.placement.to_lowest import group_to_lowest
 from weft.optimizer.placement.to_nodes import weave_then_group, weave_to_nodes
 
@@ -30,7 +30,9 @@ BESIDE = {
 }
 
 
-def front(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, seed: int) -> tuple[Placement, ...]:
+def front(
+    parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, seed: int
+) -> tuple[Placement, ...]:
     """By total cost, the least first; the maximum falls from one to the next. The seed is for what the others draw."""
     found = [optimizer(parts, nodes, prices, Random(seed)).placed(name) for name, optimizer in BESIDE.items()]
     # Algorithm 6 takes trees as they come; where large ones come last, nothing is left to balance them with.

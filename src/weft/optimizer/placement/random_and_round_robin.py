@@ -12,27 +12,27 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from weft.optimizer.merge.part import Part
-from weft.optimizer.placement.nodes import Board, Node, Optimizer, Prices
+from weft.optimizer.placement.nodes import ClusterNode, Optimizer, PlacementBuilder, PlacementPrices
 
 Pick = Callable[[int, int], int]
 """`pick(node, choices)`: one of so many choices that there are on a node."""
 
-Way = Callable[[Board, int, Part, Pick], None]
+Way = Callable[[PlacementBuilder, int, Part, Pick], None]
 """`way(board, node, part, pick)`: put it there."""
 
 
-def group(board: Board, node: int, part: Part, pick: Pick) -> None:
+def group(board: PlacementBuilder, node: int, part: Part, pick: Pick) -> None:
     board.group(part, node)
 
 
-def weave(board: Board, node: int, part: Part, pick: Pick) -> None:
+def weave(board: PlacementBuilder, node: int, part: Part, pick: Pick) -> None:
     if board.parts[node]:
         board.weave(part, node, 0)
     else:
         board.group(part, node)
 
 
-def weave_or_group(board: Board, node: int, part: Part, pick: Pick) -> None:
+def weave_or_group(board: PlacementBuilder, node: int, part: Part, pick: Pick) -> None:
     place = pick(node, len(board.parts[node]) + 1)
     if place < len(board.parts[node]):
         board.weave(part, node, place)
@@ -41,8 +41,10 @@ def weave_or_group(board: Board, node: int, part: Part, pick: Pick) -> None:
 
 
 def randomly(way: Way) -> Optimizer:
-    def place(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
-        board = Board(nodes, prices)
+    def place(
+        parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, random: Random
+    ) -> PlacementBuilder:
+        board = PlacementBuilder(nodes, prices)
         for part in parts:
             way(board, random.randrange(len(nodes)), part, lambda node, choices: random.randrange(choices))
         return board
@@ -51,8 +53,10 @@ def randomly(way: Way) -> Optimizer:
 
 
 def in_turns(way: Way) -> Optimizer:
-    def place(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
-        board, turns = Board(nodes, prices), [0] * len(nodes)
+    def place(
+        parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, random: Random
+    ) -> PlacementBuilder:
+        board, turns = PlacementBuilder(nodes, prices), [0] * len(nodes)
 
         def next_in_turn(node: int, choices: int) -> int:
             """Each tree of the node once, then alone, then from the first tree again."""

@@ -12,19 +12,23 @@ from collections.abc import Sequence
 from random import Random
 
 from weft.optimizer.merge.part import Part
-from weft.optimizer.placement.nodes import Board, Node, Prices, dearest_first
+from weft.optimizer.placement.nodes import ClusterNode, PlacementBuilder, PlacementPrices, dearest_first
 
 
-def group_to_lowest(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
-    board = Board(nodes, prices)
+def group_to_lowest(
+    parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, random: Random
+) -> PlacementBuilder:
+    board = PlacementBuilder(nodes, prices)
     for part in dearest_first(parts, prices):
         # Of nodes that differ in speed the one that is done first, with this tree in it.
         board.group(part, board.lowest(prices.of(part)))
     return board
 
 
-def weave_to_lowest(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
-    board = Board(nodes, prices)
+def weave_to_lowest(
+    parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, random: Random
+) -> PlacementBuilder:
+    board = PlacementBuilder(nodes, prices)
     for part in dearest_first(parts, prices):
         node = board.lowest()
         if board.parts[node]:
@@ -34,8 +38,10 @@ def weave_to_lowest(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices
     return board
 
 
-def weave_or_group_to_lowest(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
-    board = Board(nodes, prices)
+def weave_or_group_to_lowest(
+    parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, random: Random
+) -> PlacementBuilder:
+    board = PlacementBuilder(nodes, prices)
     for part in dearest_first(parts, prices):
         node = board.lowest()
         trees = board.parts[node]

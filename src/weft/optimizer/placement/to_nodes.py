@@ -12,19 +12,23 @@ from random import Random
 
 from weft.optimizer.merge.greedy import Weaving
 from weft.optimizer.merge.part import Part
-from weft.optimizer.placement.nodes import Board, Node, Prices
+from weft.optimizer.placement.nodes import ClusterNode, PlacementBuilder, PlacementPrices
 from weft.optimizer.placement.to_lowest import group_to_lowest
 
 
-def weave_to_nodes(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
+def weave_to_nodes(
+    parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, random: Random
+) -> PlacementBuilder:
     return group_to_lowest(woven(parts, len(nodes), prices, at_a_loss=True), nodes, prices, random)
 
 
-def weave_then_group(parts: Sequence[Part], nodes: Sequence[Node], prices: Prices, random: Random) -> Board:
+def weave_then_group(
+    parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, random: Random
+) -> PlacementBuilder:
     return group_to_lowest(woven(parts, len(nodes), prices, at_a_loss=False), nodes, prices, random)
 
 
-def woven(parts: Sequence[Part], nodes: int, prices: Prices, at_a_loss: bool) -> list[Part]:
+def woven(parts: Sequence[Part], nodes: int, prices: PlacementPrices, at_a_loss: bool) -> list[Part]:
     """Best merge first, while it gains; or while there are more trees than nodes.
 
     As in algorithm 5 merging goes on below the number of nodes where that still gains: the text says that it stops

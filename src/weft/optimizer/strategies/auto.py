@@ -12,7 +12,7 @@ from fractions import Fraction
 from weft.model import Workload
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.merge.greedy import weave
-from weft.optimizer.strategies.base import Positioned, Sharing, Strategy, build, groupings
+from weft.optimizer.strategies.base import GroupingTrees, Positioned, Strategy, build, groupings
 from weft.optimizer.strategies.exhaustive import cheapest_sharing
 from weft.optimizer.strategies.local_moves import Improving
 from weft.optimizer.strategies.tree_prices import Pricing, inseparable
@@ -45,7 +45,7 @@ def search(small: int = SMALL, effort: int = EFFORT, composite: bool = True) -> 
 
 def _improved(
     group: Sequence[Positioned], pricing: Pricing, statistics: Statistics, cost: Cost, effort: int, composite: bool
-) -> Sharing:
+) -> GroupingTrees:
     rate, slices = statistics.rate, pricing.edge_rate
 
     def improve(per_tree: Fraction) -> tuple[Tree, ...]:
@@ -60,8 +60,8 @@ def _improved(
     if composite and slices < rate:
         folded = improve(slices)
         if rate + _total(folded, slices) < _total(own, rate):
-            return Sharing(folded, composite=True)
-    return Sharing(own)
+            return GroupingTrees(folded, composite=True)
+    return GroupingTrees(own)
 
 
 def _total(trees: Sequence[Tree], per_tree: Fraction) -> Fraction:

@@ -20,7 +20,7 @@ Positioned = tuple[int, ACQ]
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
+class GroupingTrees:
     """The trees of one grouping, fed from one composite slicing or each by itself."""
 
     trees: tuple[Tree, ...]
@@ -44,7 +44,7 @@ def build(
     workload: Workload,
     statistics: Statistics,
     cost: Cost,
-    sharings: Iterable[Sharing],
+    sharings: Iterable[GroupingTrees],
     optimal: bool = False,
 ) -> Plan:
     """Number the trees by their first query, and price the whole."""

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from weft.model import Workload
 from weft.optimizer.cost.operations import Cost, Statistics
-from weft.optimizer.strategies.base import Sharing, build, groupings
+from weft.optimizer.strategies.base import GroupingTrees, build, groupings
 from weft.optimizer.strategies.tree_prices import Pricing, singles
 from weft.plan.logical import Plan
 
@@ -38,7 +38,7 @@ def contiguous(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
     sharings = []
     for group in groupings(workload):
         runs = suffixes(Pricing(singles(group), cost), statistics.rate).trees()
-        sharings.append(Sharing(tuple(cost.tree([group[i][1] for i in run]) for run in runs)))
+        sharings.append(GroupingTrees(tuple(cost.tree([group[i][1] for i in run]) for run in runs)))
     return build("contiguous", workload, statistics, cost, sharings)
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from weft.model import PlanError, Workload
 from weft.optimizer.cost.operations import Cost, Statistics
-from weft.optimizer.strategies.base import Sharing, build, groupings
+from weft.optimizer.strategies.base import GroupingTrees, build, groupings
 from weft.optimizer.strategies.tree_prices import Pricing, inseparable, whole_numbers
 from weft.plan.logical import Plan
 
@@ -34,13 +34,13 @@ def exhaustive(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
     return build("exhaustive", workload, statistics, cost, sharings, optimal=True)
 
 
-def cheapest_sharing(pricing: Pricing, statistics: Statistics, composite: bool = True) -> Sharing:
+def cheapest_sharing(pricing: Pricing, statistics: Statistics, composite: bool = True) -> GroupingTrees:
     """Of both ways to feed trees, or with a pass each only; of equal costs, a pass each."""
     slices = pricing.edge_rate
     own, folded = cheapest_trees(pricing, (statistics.rate, slices))
     if composite and statistics.rate + price(pricing, folded, slices) < price(pricing, own, statistics.rate):
-        return Sharing(tuple(map(pricing.tree, folded)), composite=True)
-    return Sharing(tuple(map(pricing.tree, own)))
+        return GroupingTrees(tuple(map(pricing.tree, folded)), composite=True)
+    return GroupingTrees(tuple(map(pricing.tree, own)))
 
 
 def price(pricing: Pricing, trees: Sequence[int], per_tree: Fraction) -> Fraction:

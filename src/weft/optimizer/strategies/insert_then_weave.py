@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from weft.model import Workload
 from weft.optimizer.cost.operations import Cost, Statistics
-from weft.optimizer.strategies.base import Sharing, build, groupings
+from weft.optimizer.strategies.base import GroupingTrees, build, groupings
 from weft.optimizer.strategies.merge_trees import merge_trees
 from weft.optimizer.strategies.tree_prices import Pricing, singles
 from weft.plan.logical import Plan
@@ -17,7 +17,7 @@ def insert_then_weave(workload: Workload, statistics: Statistics, cost: Cost) ->
     for group in groupings(workload):
         pricing = Pricing(singles(group), cost)
         trees, _ = merge_trees(pricing, _insert(pricing, statistics.rate), statistics.rate)
-        sharings.append(Sharing(tuple(map(pricing.tree, trees))))
+        sharings.append(GroupingTrees(tuple(map(pricing.tree, trees))))
     return build("insert_then_weave", workload, statistics, cost, sharings)
 
 

@@ -13,7 +13,7 @@ from random import Random
 from weft.model import Workload
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.merge.greedy import weave
-from weft.optimizer.strategies.base import Sharing, Strategy, build, groupings
+from weft.optimizer.strategies.base import GroupingTrees, Strategy, build, groupings
 from weft.optimizer.strategies.random_share import SEED, random_trees
 from weft.optimizer.strategies.tree_prices import Pricing, bits, singles
 from weft.plan.logical import Plan
@@ -33,7 +33,7 @@ def local_search(name: str, start: str, times: int) -> Strategy:
             begin = [1 << i for i in range(len(group))]
             trees = begin if start == "no_share" else random_trees(pricing, statistics.rate, draw)
             moved = _Moves(pricing, trees, statistics.rate).make(times * rounds)
-            sharings.append(Sharing(tuple(map(pricing.tree, moved))))
+            sharings.append(GroupingTrees(tuple(map(pricing.tree, moved))))
         return build(name, workload, statistics, cost, sharings)
 
     return search

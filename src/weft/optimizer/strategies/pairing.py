@@ -6,7 +6,7 @@ from itertools import combinations
 
 from weft.model import Workload
 from weft.optimizer.cost.operations import Cost, Statistics
-from weft.optimizer.strategies.base import Sharing, build, groupings
+from weft.optimizer.strategies.base import GroupingTrees, build, groupings
 from weft.optimizer.strategies.exhaustive import TooManyQueries
 from weft.optimizer.strategies.tree_prices import Pricing, singles, whole_numbers
 from weft.plan.logical import Plan
@@ -24,7 +24,7 @@ def pairing(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
                 f"{len(group)}; use the strategy auto, or weave_share"
             )
         pricing = Pricing(singles(group), cost)
-        sharings.append(Sharing(tuple(map(pricing.tree, _matched(pricing, statistics)))))
+        sharings.append(GroupingTrees(tuple(map(pricing.tree, _matched(pricing, statistics)))))
     return build("pairing", workload, statistics, cost, sharings)
 
 

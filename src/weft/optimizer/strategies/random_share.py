@@ -7,7 +7,7 @@ from random import Random
 
 from weft.model import Workload
 from weft.optimizer.cost.operations import Cost, Statistics
-from weft.optimizer.strategies.base import Sharing, Strategy, build, groupings
+from weft.optimizer.strategies.base import GroupingTrees, Strategy, build, groupings
 from weft.optimizer.strategies.tree_prices import Pricing, singles
 from weft.plan.logical import Plan
 
@@ -20,7 +20,7 @@ def random_share(seed: int) -> Strategy:
         for group in groupings(workload):
             pricing = Pricing(singles(group), cost)
             trees = random_trees(pricing, statistics.rate, draw)
-            sharings.append(Sharing(tuple(map(pricing.tree, trees))))
+            sharings.append(GroupingTrees(tuple(map(pricing.tree, trees))))
         return build("random", workload, statistics, cost, sharings)
 
     return random

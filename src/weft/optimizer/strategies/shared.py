@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from weft.model import Workload
 from weft.optimizer.cost.operations import Cost, Statistics
-from weft.optimizer.strategies.base import Sharing, build, groupings
+from weft.optimizer.strategies.base import GroupingTrees, build, groupings
 from weft.plan.logical import Plan
 
 
 def shared(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
-    sharings = [Sharing((cost.tree([query for _, query in group]),)) for group in groupings(workload)]
+    sharings = [GroupingTrees((cost.tree([query for _, query in group]),)) for group in groupings(workload)]
     return build("shared", workload, statistics, cost, sharings)

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import lcm
 
 from weft.model import ACQ, Edges
-from weft.optimizer.cost.omega import Load
+from weft.optimizer.cost.omega import WindowLoad
 from weft.optimizer.cost.operations import Cost, load_of
 from weft.optimizer.edge_counting import edge_rate_between
 from weft.optimizer.strategies.base import Positioned
@@ -33,7 +33,7 @@ class Sum:
 
     marks: int
     edges: Edges | None
-    load: Load
+    load: WindowLoad
     final: Fraction
     most: Fraction
     """Above `final` where edges were not counted but enclosed."""
@@ -128,7 +128,7 @@ class Pricing:
         self.spent += len(edges.classes) ** 2
         return self._priced(0, edges, left.load | right.load)
 
-    def _priced(self, marks: int, edges: Edges | None, load: Load) -> Sum:
+    def _priced(self, marks: int, edges: Edges | None, load: WindowLoad) -> Sum:
         if edges is None:
             rate = marks.bit_count() / self._seconds
             final = rate * self._cost.technique.omega(load, rate)

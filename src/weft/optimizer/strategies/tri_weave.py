@@ -9,7 +9,7 @@ from weft.model import Edges, Workload
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.edge_counting import edge_rate_between
 from weft.optimizer.merge.greedy import weave
-from weft.optimizer.strategies.base import Positioned, Sharing, build, groupings
+from weft.optimizer.strategies.base import GroupingTrees, Positioned, build, groupings
 from weft.optimizer.strategies.weave_share import own_passes
 from weft.plan.logical import Plan
 
@@ -19,7 +19,7 @@ def tri_weave(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
     return build("tri_weave", workload, statistics, cost, sharings)
 
 
-def composite_pass(group: Sequence[Positioned], statistics: Statistics, cost: Cost) -> Sharing:
+def composite_pass(group: Sequence[Positioned], statistics: Statistics, cost: Cost) -> GroupingTrees:
     """One tree less saves one fold of the composite slices.
 
     Where rows are rarer than slices, folding slices costs more than reading rows again. If that makes the composite
@@ -31,4 +31,4 @@ def composite_pass(group: Sequence[Positioned], statistics: Statistics, cost: Co
     # A pass for each query costs at least its rows: most often nothing more need be added up.
     if folded > len(group) * statistics.rate and folded > cost.unshared((query for _, query in group), statistics):
         return own_passes(group, statistics, cost)
-    return Sharing(tuple(part.tree(cost) for part in parts), composite=True)
+    return GroupingTrees(tuple(part.tree(cost) for part in parts), composite=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from weft.model import Workload
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.merge.greedy import weave
-from weft.optimizer.strategies.base import Positioned, Sharing, build, groupings
+from weft.optimizer.strategies.base import GroupingTrees, Positioned, build, groupings
 from weft.plan.logical import Plan
 
 
@@ -16,6 +16,6 @@ def weave_share(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
     return build("weave_share", workload, statistics, cost, sharings)
 
 
-def own_passes(group: Sequence[Positioned], statistics: Statistics, cost: Cost) -> Sharing:
+def own_passes(group: Sequence[Positioned], statistics: Statistics, cost: Cost) -> GroupingTrees:
     """One tree less saves one pass over the rows."""
-    return Sharing(tuple(part.tree(cost) for part in weave(group, statistics.rate, cost)))
+    return GroupingTrees(tuple(part.tree(cost) for part in weave(group, statistics.rate, cost)))

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.schedule.cost import Cost
+from weft.schedule.cost import ScheduleCosts
 from weft.schedule.periodic import Periodic
 from weft.schedule.policies.policy import Policy, same_deadline
 from weft.schedule.task import Task
 
 
-def whole_group(queries: Sequence[Periodic], cost: Cost) -> tuple[Task, ...]:
+def whole_group(queries: Sequence[Periodic], cost: ScheduleCosts) -> tuple[Task, ...]:
     return (Task(tuple(queries), min(query.period for query in queries)),)
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.schedule.cost import Cost
+from weft.schedule.cost import ScheduleCosts
 from weft.schedule.periodic import Periodic
 from weft.schedule.policies.policy import Policy
 from weft.schedule.task import Task, sub_groups
 
 
-def by_period(queries: Sequence[Periodic], cost: Cost) -> tuple[Task, ...]:
+def by_period(queries: Sequence[Periodic], cost: ScheduleCosts) -> tuple[Task, ...]:
     return sub_groups(queries)
 
 

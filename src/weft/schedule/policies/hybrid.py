@@ -11,19 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.schedule.cost import Cost
+from weft.schedule.cost import ScheduleCosts
 from weft.schedule.periodic import Periodic
 from weft.schedule.periods import merge_greedily, shorten
 from weft.schedule.policies.policy import Policy, same_deadline
 from weft.schedule.task import Task, merged, sub_groups
 
 
-def shortened(queries: Sequence[Periodic], cost: Cost) -> tuple[Task, ...]:
+def shortened(queries: Sequence[Periodic], cost: ScheduleCosts) -> tuple[Task, ...]:
     tasks = sub_groups(queries)
     return merged(tasks, shorten(tasks, cost).periods)
 
 
-def shortened_greedily(queries: Sequence[Periodic], cost: Cost) -> tuple[Task, ...]:
+def shortened_greedily(queries: Sequence[Periodic], cost: ScheduleCosts) -> tuple[Task, ...]:
     tasks = sub_groups(queries)
     return merged(tasks, merge_greedily(tasks, cost))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from weft.schedule.cost import Cost
+from weft.schedule.cost import ScheduleCosts
 from weft.schedule.periodic import Periodic
 from weft.schedule.task import Task
 
-Split = Callable[[Sequence[Periodic], Cost], tuple[Task, ...]]
+Split = Callable[[Sequence[Periodic], ScheduleCosts], tuple[Task, ...]]
 """How the queries of one group become tasks: every query in one, with a period no longer than its own."""
 
 Reach = Callable[[int], int | None]

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from weft.aggregates import Component
-from weft.engine import Grouping, Layout, TreeLayout
+from weft.engine import GroupingLayout, Layout, TreeLayout
 from weft.engine.layout import FilterBit
 from weft.engine.plan_transition import Reader, Standing
 from weft.model import Edges, Ttl
@@ -208,7 +208,7 @@ def _tree_from(found: Mapping[str, Any]) -> TreeLayout:
     keys = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(found["keys"])))
     return TreeLayout(
         number=found["number"],
-        grouping=Grouping(found["grouping"], tuple(keys)),
+        grouping=GroupingLayout(found["grouping"], tuple(keys)),
         edges=_edges(found["edges"]),
         begins=None if found["begins"] is None else _edges(found["begins"]),
         components=tuple(Component(kind, tuple(given), *setting) for kind, given, *setting in found["components"]),

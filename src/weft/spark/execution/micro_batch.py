@@ -44,7 +44,7 @@ class Drained(RunError):
 
 
 @dataclass(frozen=True, slots=True)
-class TreeState:
+class KeptTreeState:
     """What is kept of a tree."""
 
     slices: int
@@ -69,7 +69,7 @@ class BatchMetrics:
     seconds: float
     phases: Mapping[str, float]
     worker_memory: int
-    trees: Mapping[int, TreeState]
+    trees: Mapping[int, KeptTreeState]
     """By tree; trees of former plans are there until no open window needs them."""
     selectivity: float = 1.0
     """The share of the rows that a pass makes partials of: some query wants them."""
@@ -273,12 +273,12 @@ def _first_rows(answers: Answers, rows: int) -> Answers:
     return {name: table.slice(0, rows) for name, table in answers.items()}
 
 
-def _trees(reports: Iterable[Mapping[str, Sequence[int]]]) -> dict[int, TreeState]:
-    trees: dict[int, TreeState] = {}
+def _trees(reports: Iterable[Mapping[str, Sequence[int]]]) -> dict[int, KeptTreeState]:
+    trees: dict[int, KeptTreeState] = {}
     for report in reports:
         for tree, (slices, partials) in report.items():
-            other = trees.get(int(tree), TreeState(0, 0))
-            trees[int(tree)] = TreeState(max(slices, other.slices), partials + other.partials)
+            other = trees.get(int(tree), KeptTreeState(0, 0))
+            trees[int(tree)] = KeptTreeState(max(slices, other.slices), partials + other.partials)
     return trees
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from weft.engine import FOREVER
 from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord
-from weft.spark.execution.micro_batch import BatchMetrics, TreeState
+from weft.spark.execution.micro_batch import BatchMetrics, KeptTreeState
 from weft.spark.execution.refresh import refreshed
 from weft.spark.physical.plan import PhysicalPlan
 
@@ -45,7 +45,7 @@ def show_trees(done: Progress) -> list[dict[str, Any]]:
     """Slices and partials are known from the first batch of this run on, and None before."""
     sizes = {} if done.record is None else done.record.kept_bytes()
     kept = done.batches[-1].trees if done.batches else {}
-    empty = TreeState(0, 0) if done.batches else None
+    empty = KeptTreeState(0, 0) if done.batches else None
     return [
         {
             "tree": tree.number,

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.engine import FOREVER, Layout
 from weft.model import Refresh
-from weft.schedule import Asked, Schedule, choose
+from weft.schedule import AtMostQuery, Schedule, choose
 from weft.spark.checkpoint.batch_log import BatchRecord
 
 
@@ -43,14 +43,14 @@ def _shared(seconds: Mapping[str, float], cores: int) -> dict[str, float]:
     return {name: each / cores for name, each in seconds.items()}
 
 
-def asked(layout: Layout) -> Iterator[Asked]:
+def asked(layout: Layout) -> Iterator[AtMostQuery]:
     """The queries that leave it to weft when they are answered."""
     for tree in layout.current:
         for query in tree.queries:
             if query.asked is not None and query.name not in layout.held:
                 asks = repr((query.filter, query.calls, query.outputs, query.having))
                 window, interval = query.asked, query.window.slide
-                yield Asked(query.name, tree.reads(query), asks, window, interval, query.since, query.priority)
+                yield AtMostQuery(query.name, tree.reads(query), asks, window, interval, query.since, query.priority)
 
 
 def choose_refreshes(layout: Layout, before: BatchRecord | None, until: int) -> Refreshes:

@@ -19,13 +19,13 @@ from weft.aggregates import Component
 from weft.engine.partial.hash_tables import OPERATIONS, Cascade, CascadeTable, Out, Slot, bucket_bytes
 from weft.optimizer.phantoms import (
     Choice,
+    ChoiceStep,
     Configuration,
     Flows,
     GroupStatistics,
     ProbeCosts,
     Relation,
-    Step,
-    Table,
+    TableNode,
     allocate,
     choose,
     estimate,
@@ -96,12 +96,12 @@ class HashTables:
         fed = {feed.layout.number: above.get(relation(feed)) for feed in self.feeds}
         return {number: self._keys(table) for number, table in fed.items() if table is not None}
 
-    def _told(self, table: Table) -> str:
+    def _told(self, table: TableNode) -> str:
         below = " ".join(map(self._told, table.children))
         star = "*" if table.asked and table.children else ""
         return f"{show(self._keys(table))}{star}({below})" if below else show(self._keys(table))
 
-    def _keys(self, table: Table) -> Relation:
+    def _keys(self, table: TableNode) -> Relation:
         fed = {below.relation for below in table.walk() if below.asked}
         return frozenset(key for feed in self.feeds if relation(feed) in fed for key in feed.keys.values())
 
@@ -180,7 +180,7 @@ def _chosen(
     if how == "always":
         parents.setdefault(everything, None)
     allocated = allocate(Configuration.of(parents, asked), statistics, memory, prices)
-    return Choice(allocated, (Step(None, allocated.cost),))
+    return Choice(allocated, (ChoiceStep(None, allocated.cost),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ def _build(
         kept = {column: named(slot) for column, slot in slots[feed.layout.number].items()}
         outs.setdefault(relation(feed), []).append(Out(feed.layout.number, columns, {**kept, "latest": LATEST_SLOT}))
 
-    def table(spec: Table) -> CascadeTable:
+    def table(spec: TableNode) -> CascadeTable:
         children = tuple(map(table, spec.children))
         mine = tuple(outs.get(spec.relation, ()))
         held = [slot for out in mine for slot in out.slots.values()]

@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
 from weft.aggregates import AGGREGATES, EVENT_TIME, USERS, Component, UserAggregate, components, unserved
-from weft.engine import CallLayout, FeedLayout, Grouping, Layout, QueryLayout, TreeLayout
+from weft.engine import CallLayout, FeedLayout, GroupingLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.layout import FilterBit
 from weft.engine.project import CannotEvaluate, Typed, bind
 from weft.model import ACQ, Call, Edges, Expression, Output, Window
@@ -147,7 +147,7 @@ class _Binder:
             tuple(sorted({q.where for q in queries if q.where is not None})), any(q.where is None for q in queries)
         )
         bits, words = signature.bits, signature.columns
-        grouping = Grouping(
+        grouping = GroupingLayout(
             self.groupings.setdefault(feed.keys, len(self.groupings)),
             tuple(pa.field(f"k{i}", arrow) for i, (_, arrow) in enumerate(key_types)),
         )
@@ -207,7 +207,7 @@ class _Binder:
         feed: Feed,
         served: Sequence[ACQ],
         whole: bool,
-        grouping: Grouping,
+        grouping: GroupingLayout,
         filters: Mapping[str | None, FilterBit | None],
         words: int,
         types: Mapping[str, str],

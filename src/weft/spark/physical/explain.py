@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from weft.optimizer.phantoms.relation import Relation, show
-from weft.plan.passes import SharedPass, Sharing
+from weft.plan.passes import PassSharing, SharedPass
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.tables import NativeFeed
 
 
-def sharing(physical: PhysicalPlan) -> Sharing:
+def sharing(physical: PhysicalPlan) -> PassSharing:
     phantoms = physical.phantoms
     found = phantoms.found if phantoms.found and len(phantoms.found.tables) == len(physical.feeds) else None
     lfta = phantoms.lfta
@@ -28,7 +28,7 @@ def sharing(physical: PhysicalPlan) -> Sharing:
     passes = tuple(one(number, feed, above) for number, (feed, above) in enumerate(fed))
     if lfta is not None:
         nanoseconds = 1e9 * lfta.cost, 1e9 * lfta.unshared
-        return Sharing(passes, lfta.configuration, *nanoseconds, unit="ns in tables", means="lfta")
+        return PassSharing(passes, lfta.configuration, *nanoseconds, unit="ns in tables", means="lfta")
     if found is None:
-        return Sharing(passes)
-    return Sharing(passes, str(found.configuration), found.cost, found.unshared)
+        return PassSharing(passes)
+    return PassSharing(passes, str(found.configuration), found.cost, found.unshared)

@@ -18,7 +18,7 @@ from weft.calibration.table_costs import DEFAULT_TABLE_COSTS, TableCosts
 from weft.optimizer.phantoms.collisions import Flows
 from weft.optimizer.phantoms.feeding_graph import FeedingGraph
 from weft.optimizer.phantoms.relation import Relation
-from weft.optimizer.phantoms.rollup import Asked, RollUp, roll_up
+from weft.optimizer.phantoms.rollup import GroupBy, RollUp, roll_up
 from weft.spark.options import TABLE_MEMORY, Aggregation, Phantoming
 from weft.spark.partial.hash_tables import HashTables, make_lfta, tabled
 from weft.spark.partial.hash_tables import relation as tabled_relation
@@ -239,7 +239,7 @@ def _relation(feed: NativeFeed) -> Relation:
 
 def _one_for_all(feeds: Sequence[NativeFeed]) -> RollUp:
     everything: Relation = frozenset().union(*(_relation(f) for f in feeds if f.rolls))
-    asked = tuple(Asked(_relation(f), 0.0, f.rolls) for f in feeds)
+    asked = tuple(GroupBy(_relation(f), 0.0, f.rolls) for f in feeds)
     return RollUp(asked, tuple(everything if f.rolls else None for f in feeds), 0.0, 0.0)
 
 
@@ -267,7 +267,7 @@ class _Wanted:
         return [*(_counted([feed]) for feed in self.feeds), *self.candidates.values()]
 
     def chosen(self, sample: GroupSample, prices: TableCosts) -> RollUp:
-        asked = [Asked(_relation(f), sample.partials(_counted([f])), f.rolls) for f in self.feeds]
+        asked = [GroupBy(_relation(f), sample.partials(_counted([f])), f.rolls) for f in self.feeds]
         return roll_up(asked, {r: sample.partials(t) for r, t in self.candidates.items()}, prices.native)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from weft.engine import Grouping, Layout, QueryLayout
+from weft.engine import GroupingLayout, Layout, QueryLayout
 from weft.engine.plan_transition import Reader, follow, reach_back
 from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord
@@ -100,7 +100,7 @@ def readers(
 
 
 def _past(
-    query: QueryLayout, grouping: Grouping, how: Joining, running: Layout, before: BatchRecord | None
+    query: QueryLayout, grouping: GroupingLayout, how: Joining, running: Layout, before: BatchRecord | None
 ) -> Reader | None:
     """The kept slices that reach furthest back for this query, if it reads some and some will do."""
     if how in ("now", "source") or before is None or before.watermark is None:

@@ -29,7 +29,7 @@ other when one of them shares its core with the driver."""
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ClusterRun:
     """A stream of files, each a batch, and the queries over it."""
 
     executors: int
@@ -43,7 +43,7 @@ class Point:
     """Batches that are not counted: the first begins the workers and places the groups, and JVMs compile in all."""
 
 
-def live(points: Sequence[Point]) -> list[dict[str, Any]]:
+def live(points: Sequence[ClusterRun]) -> list[dict[str, Any]]:
     """The points one after the other, on one cluster. Whoever wants fewer executors than the one before ends some."""
     from weft.spark import local_session
 
@@ -66,7 +66,7 @@ def live(points: Sequence[Point]) -> list[dict[str, Any]]:
         spark.stop()
 
 
-def _measure(spark: Any, point: Point) -> dict[str, Any]:
+def _measure(spark: Any, point: ClusterRun) -> dict[str, Any]:
     from weft.calibration.measure.events import SCHEMA
     from weft.spark import weave
 
@@ -155,5 +155,5 @@ class _Status:
 
 
 if __name__ == "__main__":
-    given = [Point(**{**point, "queries": tuple(point["queries"])}) for point in json.loads(sys.argv[1])]
+    given = [ClusterRun(**{**point, "queries": tuple(point["queries"])}) for point in json.loads(sys.argv[1])]
     print(json.dumps(live(given)))

@@ -19,7 +19,7 @@ from weft.optimizer.phantoms import (
     ProbeCosts,
     Relation,
     Seen,
-    Table,
+    TableNode,
     eviction_rate,
     measure_flows,
 )
@@ -46,7 +46,7 @@ class Counted:
         """Equation 29 with the rates that were seen: a row, with its share in emptying tables where epochs end."""
         emptying = 0.0
 
-        def feed(table: Table) -> tuple[float, set[int]]:
+        def feed(table: TableNode) -> tuple[float, set[int]]:
             """What a row costs that comes to the table, and the epochs after which it is emptied."""
             nonlocal emptying
             seen = self.seen[table.relation]
@@ -106,7 +106,7 @@ class Streams:
     def run(self, configuration: Configuration, buckets: Mapping[Relation, int], seed: int = 0) -> Counted:
         seen: dict[Relation, Seen] = {}
 
-        def feed(table: Table, rows: Ints, depth: int) -> None:
+        def feed(table: TableNode, rows: Ints, depth: int) -> None:
             groups = self.groups(table.relation)
             _, thrown = throw(groups[rows], buckets[table.relation], seed + depth)
             count = float(groups.max(initial=-1)) + 1

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from weft.schedule.budget import Budget, run_within
-from weft.schedule.cost import Cost, answer_cost, scan_cost
+from weft.schedule.cost import ScheduleCosts, answer_cost, scan_cost
 from weft.schedule.periodic import Periodic
 from weft.schedule.policies import Policy
-from weft.schedule.queue import Queue, Run
+from weft.schedule.queue import Queue, SharedRun
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Simulated:
         return max(max(late) for late in self.late.values())
 
 
-def run_cost(queries: Sequence[Periodic], cost: Cost) -> float:
+def run_cost(queries: Sequence[Periodic], cost: ScheduleCosts) -> float:
     """Of answering all of them together."""
     return scan_cost(queries, cost) + answer_cost(queries, cost)
 
@@ -62,7 +62,7 @@ def run_cost(queries: Sequence[Periodic], cost: Cost) -> float:
 def simulate(
     queries: Sequence[Periodic],
     policy: Policy,
-    cost: Cost,
+    cost: ScheduleCosts,
     grant: Callable[[int], float],
     updates: int,
     arriving: Callable[[int], Iterable[Periodic]] = lambda now: (),
@@ -78,7 +78,7 @@ def simulate(
     tasks = len(queue.tasks)
     budget, runs, shared, once = Budget(), 0, 0, 0
 
-    def price(run: Run) -> float:
+    def price(run: SharedRun) -> float:
         return run_cost(run.queries, cost)
 
     for now in range(1, updates + 1):
