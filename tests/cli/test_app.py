@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import version
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from weft.cli.app import Commands, app, weft
+from weft.cli.app import COMMANDS, Commands, app, weft
 from weft.model import WeftError
 
 runner = CliRunner()
@@ -71,3 +72,20 @@ def test_python_m_weft_is_the_same_command_and_prints_no_traceback(tmp_path) -> 
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
     assert done.stderr.strip()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_line_of_the_help_is_how_the_help_of_its_command_begins(name: str) -> None:
+    assert f"  {name} " in runner.invoke(app, ["--help"]).stdout
+    module, function, line = COMMANDS[name]
+    command = getattr(import_module(module), function)
+    described = command.registered_callback.callback if isinstance(command, typer.Typer) else command
+    assert described.__doc__.startswith(line.removesuffix("."))
+
+
+def test_the_help_imports_no_command() -> None:
+    code = (
+        "import sys; from weft.cli.app import COMMANDS, app; app(['--help'], standalone_mode=False); "
+        "assert not {command.module for command in COMMANDS.values()} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

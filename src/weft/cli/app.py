@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -13,26 +13,37 @@ from typer.main import get_command
 
 from weft.model import WeftError
 
-COMMANDS: Mapping[str, str] = {
-    "plan": "weft.cli.plan:plan",
-    "generate": "weft.cli.generate:generate",
-    "run": "weft.cli.run:run",
-    "serve": "weft.cli.serve:serve",
-    "add": "weft.cli.remote:add",
-    "drop": "weft.cli.remote:drop",
-    "pause": "weft.cli.remote:pause",
-    "resume": "weft.cli.remote:resume",
-    "list": "weft.cli.remote:list_queries",
-    "ask": "weft.cli.remote:ask",
-    "demo": "weft.cli.demo:demo",
-    "calibrate": "weft.cli.calibrate:calibrate",
-    "simulate": "weft.cli.simulate:simulate",
-    "check": "weft.cli.check:check",
-    "doctor": "weft.cli.doctor:doctor",
-    "import": "weft.cli.import_:import_queries",
-    "bench": "weft_bench.cli:bench",
+
+class Subcommand(NamedTuple):
+    """Where a subcommand is defined, and its line in `weft --help`."""
+
+    module: str
+    function: str
+    help: str
+
+
+COMMANDS: Mapping[str, Subcommand] = {
+    "plan": Subcommand("weft.cli.plan", "plan", "Show which queries would share work, and what that costs."),
+    "generate": Subcommand("weft.cli.generate", "generate", "Print queries as the papers draw them."),
+    "run": Subcommand("weft.cli.run", "run", "Answer the queries over a stream."),
+    "serve": Subcommand("weft.cli.serve", "serve", "Answer the queries over a stream, and serve them over HTTP."),
+    "add": Subcommand("weft.cli.remote", "add", "Add queries to a running service."),
+    "drop": Subcommand("weft.cli.remote", "drop", "Drop queries of a running service."),
+    "pause": Subcommand("weft.cli.remote", "pause", "Pause queries of a running service."),
+    "resume": Subcommand("weft.cli.remote", "resume", "Resume paused queries."),
+    "list": Subcommand("weft.cli.remote", "list_queries", "List the queries of a running service."),
+    "ask": Subcommand("weft.cli.remote", "ask", "Answer a query once, from the state of a running service."),
+    "demo": Subcommand("weft.cli.demo", "demo", "A hundred queries over a live stream of trades."),
+    "calibrate": Subcommand("weft.cli.calibrate", "calibrate", "Measure this machine."),
+    "simulate": Subcommand(
+        "weft.cli.simulate", "simulate", "Plan queries and say how busy each node of a cluster would be."
+    ),
+    "check": Subcommand("weft.cli.check", "check", "Check a checkpoint."),
+    "doctor": Subcommand("weft.cli.doctor", "doctor", "Check whether everything that weft needs is installed."),
+    "import": Subcommand("weft.cli.import_", "import_queries", "Find window queries in SQL files and PySpark code."),
+    "bench": Subcommand("weft_bench.cli", "bench", "Measure weft and its rivals in the same run."),
 }
-"""Where each subcommand is, in the order of the help: imported when it is asked for, so that none waits for another."""
+"""In the order of the help. A module is imported when its command is called, and for the help none is."""
 
 NO_BENCH = (
     "the benchmarks are a package of their own, weft-bench, which is not installed here; "
@@ -52,14 +63,20 @@ class Commands(TyperGroup):
     """Subcommands whose `WeftError`s end here: message to stderr, no traceback unless `--debug` stands somewhere."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        listed = [name for name, at in COMMANDS.items() if not at.startswith("weft_bench") or find_spec("weft_bench")]
-        return [*super().list_commands(ctx), *listed]
+        bench = find_spec("weft_bench") is not None
+        return [*super().list_commands(ctx), *(name for name in COMMANDS if bench or name != "bench")]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        lines = {name: command.help for name, command in COMMANDS.items()}
+        lines |= {name: command.get_short_help_str() for name, command in self.commands.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, lines[name]) for name in self.list_commands(ctx)])
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        module, name = COMMANDS[cmd_name].split(":")
-        if module.startswith("weft_bench") and find_spec("weft_bench") is None:
+        module, name, _ = COMMANDS[cmd_name]
+        if cmd_name == "bench" and find_spec("weft_bench") is None:
             raise NotInstalled(NO_BENCH)
         command_or_app = getattr(import_module(module), name)
         if not isinstance(command_or_app, typer.Typer):
