@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from weft.model import Edges, Window
-from weft.optimizer.edge_counting import COUNTERS, density, edge_rate, exact, f1
+from weft.optimizer.edge_counting import COUNTERS, density, edge_rate, exact, f1, residues
 from weft.optimizer.edge_counting.primes import coprime_bases, factorise, is_prime
 from weft_bench.benchmarks.plan import random_classes
 from weft_bench.rivals.planners import merge_pair_by_pair, prototype_density
@@ -44,7 +44,7 @@ def test_every_worked_example_by_every_counter(counter: str, edges: Edges, perio
 
 @pytest.mark.parametrize("slack", [0, 16, 10_000])
 def test_primes_taken_out_and_primes_decided_give_one_number(slack: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact, "SLACK", slack)
+    monkeypatch.setattr(residues, "SLACK", slack)
     for seed in range(6):
         drawn = random_classes(14, 400, seed)
         exact.forget()
@@ -54,14 +54,14 @@ def test_primes_taken_out_and_primes_decided_give_one_number(slack: int, monkeyp
 def test_a_modulus_that_divides_what_is_divided_by_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
-    def missed(self: exact.Residues) -> Fraction:
+    def missed(self: residues.Residues) -> Fraction:
         tried.append(self)
         if len(tried) == 1:
-            raise exact.BadModulus
+            raise residues.BadModulus
         return original(self)
 
-    original = exact.Residues.missed
-    monkeypatch.setattr(exact.Residues, "missed", missed)
+    original = residues.Residues.missed
+    monkeypatch.setattr(residues.Residues, "missed", missed)
     drawn = random_classes(10, 500, 3)
     exact.forget()
     assert exact.density(Edges.of_classes(drawn)) == prototype_density(drawn)

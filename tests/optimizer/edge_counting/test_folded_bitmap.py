@@ -11,7 +11,7 @@ from weft.model import Workload
 from weft.optimizer import TECHNIQUES, Cost
 from weft.optimizer.edge_counting import EdgeBitmap, edge_rate
 from weft.optimizer.edge_counting.folded_bitmap import Folds
-from weft.optimizer.merge.bounds import bundles
+from weft.optimizer.merge.bundle import bundles
 from weft.optimizer.merge.candidates import FoldedReading
 from weft.optimizer.merge.part import equal_edges
 

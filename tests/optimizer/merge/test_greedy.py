@@ -13,7 +13,7 @@ from weft.model import EdgeClass, Edges, InvalidWindow, Window, Workload
 from weft.optimizer import TECHNIQUES, Cost, optimize
 from weft.optimizer.edge_counting import exact, f1, interval
 from weft.optimizer.incremental import change_plan
-from weft.optimizer.merge import bounds
+from weft.optimizer.merge import bounds, bundle
 from weft.optimizer.merge.greedy import Weaving
 from weft.optimizer.merge.part import equal_edges
 from weft.plan import format
@@ -43,7 +43,7 @@ def test_bundles_of_equal_slides_merge_what_single_parts_merge(technique: str, m
     for rate in (1, 4, 12):
         alone = optimize(workload, rate, "weave_share", technique)
         with monkeypatch.context() as patch:
-            patch.setattr(bounds, "MOST_ROWS", 0)
+            patch.setattr(bundle, "MOST_ROWS", 0)
             together = optimize(workload, rate, "weave_share", technique)
         assert [t.queries for t in together.trees] == [t.queries for t in alone.trees]
 

@@ -29,6 +29,7 @@ twice; that is bounded with the threes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -37,7 +38,7 @@ from typing import TYPE_CHECKING
 
 from weft.model import EdgeClass, Edges
 from weft.optimizer.edge_counting import exact
-from weft.optimizer.edge_counting.exact import Classes
+from weft.optimizer.edge_counting.literals import Classes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,57 +93,96 @@ def _missed_between(classes: Classes) -> Between:
 
 def enclose(classes: Sequence[EdgeClass]) -> Between:
     """What is missed, without counting."""
-    import numpy as np
-
-    from weft.kernels.edge_bounds import bound_triples, dependent_pairs, weigh_pairs
-
     ordered, borders = _densest_first(classes)
-    slides, shifts = (np.array(column, np.int64) for column in zip(*ordered, strict=True))
-    inner = np.gcd(slides, BASE)
-    outer = slides // inner
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(map(_group, ordered)))}
-    groups = np.array([numbers[_group(edge_class)] for edge_class in ordered])
-    left, right = dependent_pairs(shifts, inner, outer, groups)
-    pairs = left, right, shifts, inner, outer
-    periods, at, both, apart = weigh_pairs(*pairs)
-    excess = both - apart
-    alone = (1 - 1 / outer[left]) * (1 - 1 / outer[right])
-
-    def over_time(amounts: NDArray[np.float64], some: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """What these pairs amount to at each instant of the base."""
-        total = np.zeros(BASE)
-        for period, found in _by_period(periods[some], at[some], amounts[some]).items():
-            _across(total, period)[:] += found
-        return total
-
-    def nearly(until: int) -> tuple[NDArray[np.float64], float]:
-        """The product for the first classes, and its mean with what pairs add."""
-        known = slice(until)
-        product = _product(groups[known], shifts[known], inner[known], outer[known])
-        return product, float(np.mean(product * (1 + over_time(excess / alone, left < until))))
-
-    def loosely(some: NDArray[np.bool_], others: NDArray[np.bool_]) -> float:
-        """What pairs add at most where others, that came before, have edges together."""
-        return float(np.mean(over_time(np.abs(excess), some) * over_time(np.maximum(both, apart), others)))
-
-    product, likely = nearly(len(ordered))
-    every = left >= 0
-    down, up = bound_triples(left, right, np.abs(excess), shifts, inner, outer, groups, 0)
+    pairs = DependentPairs.of(ordered)
+    product, likely = pairs.likely(len(ordered))
+    down, up = pairs.triples(0)
     first, counted = _count_first(ordered, borders)
     if counted is not None:
         # The rest of the classes lets through of the error of the first between `thin` and `thick`, at any instant.
-        product_first, likely_first = nearly(first)
+        product_first, likely_first = pairs.likely(first)
         rest = product[product_first > 0] / product_first[product_first > 0]
         thin, thick = float(rest.min()), float(rest.max())
-        down_rest, up_rest = bound_triples(left, right, np.abs(excess), shifts, inner, outer, groups, first)
-        inside = left < first
-        spread = (thick - thin) / 2 * (down - down_rest + up - up_rest + loosely(inside, inside))
+        down_rest, up_rest = pairs.triples(first)
+        inside = pairs.left < first
+        spread = (thick - thin) / 2 * (down - down_rest + up - up_rest + pairs.together(inside, inside))
         likely += (thick + thin) / 2 * (float(counted) - likely_first)
         down, up = down_rest + spread, up_rest + spread
-    loose = loosely(left >= first, every) + ROUNDING
+    loose = pairs.together(pairs.left >= first, pairs.left >= 0) + ROUNDING
     least = max(0.0, likely - down * (1 + ROUNDING) - loose)
-    most = min(1 - 1 / float(slides.min()) + ROUNDING, likely + up * (1 + ROUNDING) + loose)
+    shortest = min(slide for slide, _ in ordered)
+    most = min(1 - 1 / float(shortest) + ROUNDING, likely + up * (1 + ROUNDING) + loose)
     return Fraction(least), Fraction(most)
+
+
+@dataclass(frozen=True, slots=True)
+class DependentPairs:
+    """Classes as arrays, and the pairs `left[i]`, `right[i]` of them that are not independent of each other."""
+
+    shifts: NDArray[np.int64]
+    inner: NDArray[np.int64]
+    """The part of each slide that divides the base."""
+    outer: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    periods: NDArray[np.int64]
+    """At which instants of the base both classes of a pair may have an edge: `at + k * period`."""
+    at: NDArray[np.int64]
+    both: NDArray[np.float64]
+    """The share of those instants at which both have one."""
+    apart: NDArray[np.float64]
+    """The same if they were independent."""
+
+    @classmethod
+    def of(cls, ordered: Sequence[EdgeClass]) -> DependentPairs:
+        import numpy as np
+
+        from weft.kernels.edge_bounds import dependent_pairs, weigh_pairs
+
+        slides, shifts = (np.array(column, np.int64) for column in zip(*ordered, strict=True))
+        inner = np.gcd(slides, BASE)
+        outer = slides // inner
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(map(_group, ordered)))}
+        groups = np.array([numbers[_group(edge_class)] for edge_class in ordered])
+        left, right = dependent_pairs(shifts, inner, outer, groups)
+        return cls(shifts, inner, outer, groups, left, right, *weigh_pairs(left, right, shifts, inner, outer))
+
+    def likely(self, until: int) -> tuple[NDArray[np.float64], float]:
+        """The product for the first classes, and its mean with what pairs add."""
+        import numpy as np
+
+        known = slice(until)
+        product = _product(self.groups[known], self.shifts[known], self.inner[known], self.outer[known])
+        alone = (1 - 1 / self.outer[self.left]) * (1 - 1 / self.outer[self.right])
+        added = self._over_time((self.both - self.apart) / alone, self.left < until)
+        return product, float(np.mean(product * (1 + added)))
+
+    def triples(self, first: int) -> tuple[float, float]:
+        """What three or more classes together may take away or add, beyond the first classes."""
+        import numpy as np
+
+        from weft.kernels.edge_bounds import bound_triples
+
+        excess = np.abs(self.both - self.apart)
+        found = bound_triples(self.left, self.right, excess, self.shifts, self.inner, self.outer, self.groups, first)
+        return float(found[0]), float(found[1])
+
+    def together(self, some: NDArray[np.bool_], others: NDArray[np.bool_]) -> float:
+        """What some pairs add at most where others, that came before, have edges together."""
+        import numpy as np
+
+        excess = self._over_time(np.abs(self.both - self.apart), some)
+        return float(np.mean(excess * self._over_time(np.maximum(self.both, self.apart), others)))
+
+    def _over_time(self, amounts: NDArray[np.float64], some: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """What these pairs amount to at each instant of the base."""
+        import numpy as np
+
+        total = np.zeros(BASE)
+        for period, sums in _by_period(self.periods[some], self.at[some], amounts[some]).items():
+            _across(total, period)[:] += sums
+        return total
 
 
 def _count_first(ordered: Sequence[EdgeClass], borders: Sequence[int]) -> tuple[int, Fraction | None]:

@@ -1,54 +1,34 @@
-"""Upper bounds of what merging gains, a row at a time: from the edges that two bundles have in common at most."""
+"""Upper bounds of what merging gains, row by row: from the edges that two bundles have in common at most."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import count
-from math import gcd, inf
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft.optimizer.cost.omega import TechniqueCost
+from weft.optimizer.merge.bundle import Bundle
+from weft.optimizer.merge.geometry import Geometry
 from weft.optimizer.merge.part import Part
 
 SLACK = 1e-12
 """Bounds are floats, rounded up by far more than a few float operations can lose."""
 
-MOST_ROWS = 6000
-"""Parts up to which each is a bundle of its own, which has tighter bounds."""
-
 MOST_KEPT = 1 << 25
-"""Numbers that are kept of edges in common with merged parts: 256 MB."""
+"""Kept numbers of edges in common with merged parts: 256 MB."""
 
 GONE = 1 << 62
-"""When a part that is no more was made: later than all that are."""
-
-MOST_MEETINGS = 64
-"""Slides whose meetings with all bundles are kept."""
-
-LONGEST_SLIDE = 1 << 62
-"""Longer ones are not for 64-bit arithmetic: their bounds are looser."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bundle:
-    """Parts with equal slides, as many classes, and so equal edge rates; the lowest floor first.
-
-    `slide` is 0 where a part has several.
-    """
-
-    members: tuple[Part, ...]
-    slide: int
-    classes: int
+"""The time at which a part that no longer exists was made: after all others."""
 
 
 class PairBounds:
-    """What bounds need to know of bundles, as columns, and of each two the edges that they have in common at most.
+    """Bundles as columns, and the edges that any two of them have in common at most.
 
-    That is computed a row at a time, whenever it is asked for. Kept is only what cannot be computed again: the rows of
-    merged parts, and numbers that were counted.
+    Those are computed on demand, row by row. Only what cannot be computed again is kept: the rows of merged parts, and
+    numbers that were counted.
     """
 
     def __init__(self, bundles: Sequence[Bundle], technique: TechniqueCost) -> None:
@@ -57,7 +37,7 @@ class PairBounds:
         self.made = list(range(size))  # a row has the pairs with what was made before it
         self.done: list[list[int]] = [[] for _ in range(size)]  # pairs that have left the row
         self._clock = count(size)
-        self._open = np.arange(size)  # when it was made; far in the future where it is there no more
+        self._open = np.arange(size)  # when it was made; GONE where it no longer exists
         first = [bundle.members[0] for bundle in self.bundles]
         self._rates = np.array([part.near_rate for part in first])
         self._finals = np.array([part.near_final for part in first])
@@ -68,7 +48,7 @@ class PairBounds:
         if not self._additive:
             self._alone = np.array(technique.alone([part.load for part in first]))
         self._geometry = Geometry.of(self.bundles)
-        self._known: list[set[int]] = [set() for _ in range(size)]  # with whom edges in common were counted
+        self._known: list[set[int]] = [set() for _ in range(size)]  # the others with which edges in common were counted
         self._counted: list[dict[int, float]] = [{} for _ in range(size)]  # how many, where no row is kept of either
         self._kept = np.empty((0, size))  # rows of merged parts
         self._place = np.full(size, -1)  # where a merged part has its row there
@@ -96,7 +76,7 @@ class PairBounds:
     def _bounds(
         self, row: int, columns: slice | NDArray[np.integer], common: NDArray[np.float64], saving: float
     ) -> NDArray[np.float64]:
-        """In place as far as it goes: a row is short, and a new array takes as long as what is done with it."""
+        """Computed in place: a row is short, and allocating an array takes as long as the arithmetic."""
         others, own = self._rates[columns], self._rates[row]
         rates = others + own
         rates *= 1 - SLACK
@@ -115,7 +95,7 @@ class PairBounds:
         return bounds
 
     def is_open(self, row: int, column: int) -> bool:
-        """Whether both are there, and the pair is one of this row."""
+        """Whether both exist, and the pair belongs to this row."""
         return GONE > self.made[column] <= self.made[row]
 
     def are_open(self, row: int, columns: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -161,15 +141,7 @@ class PairBounds:
         slot = left_slot if left_slot is not None else right_slot
         # Parts out of a bundle have no slot; there all of a floor adds up.
         alone = new.near_floor if self._additive else float(self._alone[left_slot] + self._alone[right_slot])
-        columns = slice(None) if read is None else np.flatnonzero(self._merged)
-        one, other = (self._of(p, s, columns) for p, s in ((left, left_slot), (right, right_slot)))
-        # Of what another tree has in common with the two, the second adds no more than it has that the first has not.
-        more, other_more = new.near_high - left.near_rate, new.near_high - right.near_rate
-        common = np.minimum(one + np.minimum(other, more), other + np.minimum(one, other_more))
-        if read is not None:
-            merged, common = common, read
-            common[columns] = merged
-        common += SLACK * new.near_rate
+        common = self._common_with_merged(new, ((left, left_slot), (right, right_slot)), read)
         for old in (left_slot, right_slot):
             if old is not None:
                 self._forget(old)
@@ -190,6 +162,22 @@ class PairBounds:
         self._read[slot] = read is not None and self._place[slot] >= 0
         return slot
 
+    def _common_with_merged(
+        self, new: Part, halves: Sequence[tuple[Part, int | None]], read: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """Edges per second that each bundle has in common with a part merged from two, at most."""
+        columns = slice(None) if read is None else np.flatnonzero(self._merged)
+        (left, left_slot), (right, right_slot) = halves
+        one, other = self._of(left, left_slot, columns), self._of(right, right_slot, columns)
+        # Of what another tree has in common with the two, the second adds no more than it has that the first has not.
+        more, other_more = new.near_high - left.near_rate, new.near_high - right.near_rate
+        common = np.minimum(one + np.minimum(other, more), other + np.minimum(one, other_more))
+        if read is not None:
+            merged, common = common, read
+            common[columns] = merged
+        common += SLACK * new.near_rate
+        return common
+
     def _of(self, part: Part, slot: int | None, columns: slice | NDArray[np.intp]) -> NDArray[np.float64]:
         """What columns, either all or all that are merged, have in common with a part at most.
 
@@ -207,7 +195,7 @@ class PairBounds:
         return common
 
     def _common(self, row: int, until: int) -> NDArray[np.float64]:
-        """Edges a second that each other bundle up to there has in common with this one at most."""
+        """Edges per second that each other bundle up to there has in common with this one at most."""
         place = int(self._place[row])
         if place >= 0:
             common = self._kept[place, :until].copy()
@@ -238,7 +226,7 @@ class PairBounds:
         return least
 
     def _keep(self, slot: int, common: NDArray[np.float64]) -> None:
-        """A row that finds no room is left out: its bounds are looser then."""
+        """A row for which there is no memory is not kept: its bounds are looser then."""
         if not self._free:
             rows, width = self._kept.shape
             more = min(max(64, rows), MOST_KEPT // width - rows)
@@ -279,172 +267,3 @@ class PairBounds:
         rows, width = self._kept.shape
         if len(self.bundles) > width:
             self._kept = np.concatenate([self._kept, np.full((rows, width // 4 + 64), np.inf)], axis=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Meeting:
-    """What windows of one slide need to know to find whom they meet."""
-
-    divisors: NDArray[np.integer]
-    """What it has in common with each different slide."""
-    firsts: NDArray[np.integer]
-    """Of each bundle, its first shift modulo that divisor."""
-    seconds: NDArray[np.integer]
-    """As far beyond all residues as an integer goes where there is none."""
-    once: NDArray[np.float64]
-    """How often two classes meet that do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Geometry:
-    """Slides and shifts of bundles in units of what divides them all.
-
-    Shifts are -1 where there is none, or where members have different ones.
-    """
-
-    unit: int
-    slides: NDArray[np.integer]
-    classes: NDArray[np.int64]
-    shifts: NDArray[np.integer]
-    """A row for the first classes, and one for the second."""
-    different: NDArray[np.integer]
-    """The slides, each once: hundreds of windows may have a few slides only."""
-    which: NDArray[np.intp]
-    """Of those, the one that a bundle has."""
-    meetings: dict[int, Meeting] = field(default_factory=dict)
-    """Of the last slides that were asked for: hundreds of rows may ask for the same."""
-
-    @classmethod
-    def of(cls, bundles: Sequence[Bundle]) -> Geometry:
-        slides = np.array([bundle.slide for bundle in bundles])
-        classes = np.array([bundle.classes for bundle in bundles])
-        shifts = np.full((2, len(bundles)), -1)
-        for i, bundle in enumerate(bundles):
-            if len(bundle.members) == 1 and bundle.slide:
-                for k, (_, shift) in enumerate(bundle.members[0].edges.classes):
-                    shifts[k, i] = shift
-        unit = max(1, gcd(int(np.gcd.reduce(slides)), int(np.gcd.reduce(shifts[shifts >= 0]))))
-        slides //= unit
-        shifts[shifts >= 0] //= unit
-        if slides.max(initial=0) < 1 << 30:
-            slides, shifts = slides.astype(np.int32), shifts.astype(np.int32)  # remainders of those are faster
-        return cls(unit, slides, classes, shifts, *np.unique(slides, return_inverse=True))
-
-    @property
-    def many(self) -> bool:
-        """Whether there are bundles whose shifts are not known."""
-        return bool((self.shifts[0] < 0).any())
-
-    def common(self, row: int, until: int) -> NDArray[np.float64]:
-        """No less than the density of common edges, with each bundle up to there; exact for two windows."""
-        return self._common(row, slice(until))
-
-    def common_of_two(self, row: int, column: int) -> float:
-        return float(self._common(row, slice(column, column + 1))[0])
-
-    def _common(self, row: int, columns: slice) -> NDArray[np.float64]:
-        slide, own = int(self.slides[row]), int(self.classes[row])
-        if not slide:
-            return np.full(len(self.which[columns]), np.inf)
-        meeting, which, once = self._meeting(slide), self.which[columns], self.meetings[slide].once[columns]
-        if self.shifts[0, row] < 0:
-            return self._of_many(slide, own, columns) * once
-        met = np.zeros(len(which), np.uint8)
-        for shift in self.shifts[:own, row]:
-            residues = (meeting.divisors.dtype.type(shift) % meeting.divisors)[which]
-            met += meeting.firsts[columns] == residues
-            met += meeting.seconds[columns] == residues
-        with np.errstate(invalid="ignore"):
-            common: NDArray[np.float64] = met * once
-        if self.many:
-            rest = np.flatnonzero(self.shifts[0, columns] < 0)
-            common[rest] = (self._of_many(slide, own, columns) * once)[rest]
-        return common
-
-    def _of_many(self, slide: int, own: int, columns: slice) -> NDArray[np.int64]:
-        """Classes that meet at most, where bundles have several members."""
-        classes = self.classes[columns]
-        meetings = classes * own
-        # Different parts of one slide have at most one class in common, and none if each has but one.
-        alike = self.slides[columns] == slide
-        meetings[alike] = np.maximum(classes[alike], own) > 1
-        return meetings
-
-    def _meeting(self, slide: int) -> Meeting:
-        if slide not in self.meetings:
-            divisors = np.gcd(self.different, self.different.dtype.type(slide))
-            divisors = divisors.view(np.uint32 if divisors.dtype == np.int32 else np.uint64)  # faster remainders
-            modulo = divisors[self.which]
-            firsts, seconds = (shifts.view(modulo.dtype) % modulo for shifts in self.shifts)
-            seconds[self.shifts[1] < 0] = np.iinfo(modulo.dtype).max
-            with np.errstate(divide="ignore"):  # bundles of parts with several slides may meet anything
-                once = divisors / (self.different.astype(float) * slide * self.unit)
-            if len(self.meetings) >= MOST_MEETINGS:
-                self.meetings.clear()
-            self.meetings[slide] = Meeting(divisors, firsts, seconds, once[self.which])
-        return self.meetings[slide]
-
-
-def bundles(parts: Iterable[Part], adds: bool) -> list[Bundle]:
-    """Each part alone, or, where that are too many, those of equal slides and as many classes together.
-
-    Of a bundle's members the one with the lowest floor has the highest bound, whatever it is paired with: where
-    floors add up and final costs are the rate times the floor, a part loses `(merged rate - rate) * floor`.
-    """
-    parts = sorted(parts, key=lambda part: part.position)
-    if len(parts) <= MOST_ROWS or not adds or any(p.near_final != p.near_rate * p.near_floor for p in parts):
-        return [Bundle((part,), *_slide_and_classes(part)) for part in parts]
-    alike: dict[tuple[int, int], list[Part]] = {}
-    for part in parts:
-        alike.setdefault(_slide_and_classes(part), []).append(part)
-    found = []
-    for (slide, classes), members in alike.items():
-        if slide:
-            found.append(Bundle(tuple(sorted(members, key=lambda part: part.near_floor)), slide, classes))
-        else:
-            found += [Bundle((part,), 0, classes) for part in members]
-    return found
-
-
-def _slide_and_classes(part: Part) -> tuple[int, int]:
-    classes = part.edges.classes
-    slide = classes[0][0]
-    return (slide if slide == classes[-1][0] < LONGEST_SLIDE and len(classes) <= 2 else 0), len(classes)
-
-
-@dataclass(frozen=True, slots=True)
-class Members:
-    """The parts of a bundle as columns: floors, final costs, and shifts for each slide, -1 where there is none."""
-
-    floors: NDArray[np.float64]
-    finals: NDArray[np.float64]
-    shifts: tuple[tuple[int, NDArray[np.int64]], ...] | None
-    """None where a slide is too long for 64-bit arithmetic."""
-
-    @classmethod
-    def of(cls, bundle: Bundle) -> Members:
-        floors = np.array([part.near_floor for part in bundle.members])
-        finals = np.array([part.near_final for part in bundle.members])
-        if not bundle.slide:
-            (part,) = bundle.members
-            classes = part.edges.classes
-            if max(slide for slide, _ in classes) >= LONGEST_SLIDE:
-                return cls(floors, finals, None)
-            return cls(floors, finals, tuple((slide, np.array([shift])) for slide, shift in classes))
-        every = [part.edges.classes for part in bundle.members]
-        firsts = np.array([of_part[0][1] for of_part in every])
-        seconds = np.array([of_part[1][1] if len(of_part) > 1 else -1 for of_part in every])
-        return cls(floors, finals, ((bundle.slide, firsts), (bundle.slide, seconds)))
-
-    def common(self, other: Members, rows: int, columns: int) -> NDArray[np.float64]:
-        """For the first of both, no less than the density of common edges: exact for two windows."""
-        if self.shifts is None or other.shifts is None:
-            return np.full((rows, columns), np.inf)
-        found = np.zeros((rows, columns))
-        for slide, shifts in self.shifts:
-            for other_slide, others in other.shifts:
-                divisor = gcd(slide, other_slide)
-                one, two = shifts[:rows, None], others[None, :columns]
-                meet = ((one - two) % divisor == 0) & (one >= 0) & (two >= 0)
-                found += meet * (divisor / (slide * other_slide))
-        return found

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from weft.optimizer.edge_counting import EdgeBitmap
 from weft.optimizer.edge_counting.folded_bitmap import Folds
-from weft.optimizer.merge.bounds import Bundle
+from weft.optimizer.merge.bundle import Bundle
 from weft.optimizer.merge.part import Part
 
 

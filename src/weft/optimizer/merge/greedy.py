@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from weft.model import ACQ
 from weft.optimizer.cost.operations import Cost
 from weft.optimizer.edge_counting import EdgeBitmap
-from weft.optimizer.merge.bounds import SLACK, Members, PairBounds, bundles
+from weft.optimizer.merge.bounds import SLACK, PairBounds
+from weft.optimizer.merge.bundle import Members, bundles
 from weft.optimizer.merge.candidates import FoldedReading, Listed
 from weft.optimizer.merge.part import Merge, Part, equal_edges, union
 

@@ -1,0 +1,95 @@
+"""Parts with equal slides as bundles: where there are too many parts, bounds are computed for bundles of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.optimizer.merge.part import Part
+
+MOST_ROWS = 6000
+"""Up to so many parts, each is a bundle of its own, which has tighter bounds."""
+
+LONGEST_SLIDE = 1 << 62
+"""Longer slides exceed 64-bit arithmetic: their bounds are looser."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Parts with equal slides, as many classes, and so equal edge rates; the lowest floor first.
+
+    `slide` is 0 where a part has several.
+    """
+
+    members: tuple[Part, ...]
+    slide: int
+    classes: int
+
+
+def bundles(parts: Iterable[Part], adds: bool) -> list[Bundle]:
+    """Each part alone, or, where that are too many, those of equal slides and as many classes together.
+
+    Of a bundle's members the one with the lowest floor has the highest bound, whatever it is paired with: where
+    floors add up and final costs are the rate times the floor, a part loses `(merged rate - rate) * floor`.
+    """
+    parts = sorted(parts, key=lambda part: part.position)
+    if len(parts) <= MOST_ROWS or not adds or any(p.near_final != p.near_rate * p.near_floor for p in parts):
+        return [Bundle((part,), *_slide_and_classes(part)) for part in parts]
+    alike: dict[tuple[int, int], list[Part]] = {}
+    for part in parts:
+        alike.setdefault(_slide_and_classes(part), []).append(part)
+    found = []
+    for (slide, classes), members in alike.items():
+        if slide:
+            found.append(Bundle(tuple(sorted(members, key=lambda part: part.near_floor)), slide, classes))
+        else:
+            found += [Bundle((part,), 0, classes) for part in members]
+    return found
+
+
+def _slide_and_classes(part: Part) -> tuple[int, int]:
+    classes = part.edges.classes
+    slide = classes[0][0]
+    return (slide if slide == classes[-1][0] < LONGEST_SLIDE and len(classes) <= 2 else 0), len(classes)
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The parts of a bundle as columns: floors, final costs, and shifts for each slide, -1 where there is none."""
+
+    floors: NDArray[np.float64]
+    finals: NDArray[np.float64]
+    shifts: tuple[tuple[int, NDArray[np.int64]], ...] | None
+    """None where a slide is too long for 64-bit arithmetic."""
+
+    @classmethod
+    def of(cls, bundle: Bundle) -> Members:
+        floors = np.array([part.near_floor for part in bundle.members])
+        finals = np.array([part.near_final for part in bundle.members])
+        if not bundle.slide:
+            (part,) = bundle.members
+            classes = part.edges.classes
+            if max(slide for slide, _ in classes) >= LONGEST_SLIDE:
+                return cls(floors, finals, None)
+            return cls(floors, finals, tuple((slide, np.array([shift])) for slide, shift in classes))
+        every = [part.edges.classes for part in bundle.members]
+        firsts = np.array([of_part[0][1] for of_part in every])
+        seconds = np.array([of_part[1][1] if len(of_part) > 1 else -1 for of_part in every])
+        return cls(floors, finals, ((bundle.slide, firsts), (bundle.slide, seconds)))
+
+    def common(self, other: Members, rows: int, columns: int) -> NDArray[np.float64]:
+        """For the first of both, no less than the density of common edges: exact for two windows."""
+        if self.shifts is None or other.shifts is None:
+            return np.full((rows, columns), np.inf)
+        found = np.zeros((rows, columns))
+        for slide, shifts in self.shifts:
+            for other_slide, others in other.shifts:
+                divisor = gcd(slide, other_slide)
+                one, two = shifts[:rows, None], others[None, :columns]
+                meet = ((one - two) % divisor == 0) & (one >= 0) & (two >= 0)
+                found += meet * (divisor / (slide * other_slide))
+        return found
