@@ -25,7 +25,7 @@ from weft_bench.benchmarks.scale.benchmark import (
     spark_home,
     summarise,
 )
-from weft_bench.benchmarks.scale.rows import BEGUN, SMALL, draw_keys, write_rows
+from weft_bench.benchmarks.scale.rows import BEGUN, SMALL, RowShape, draw_keys, write_rows
 
 
 def point(name: str, executors: int, seconds: float, tasks: tuple[int, ...] = (10, 10), jobs: int = 2) -> Any:
@@ -88,7 +88,7 @@ def test_hashing_alone_leaves_a_partition_with_more() -> None:
 
 
 def test_a_batch_is_a_file_that_executors_can_divide(tmp_path: Path) -> None:
-    folder = write_rows(tmp_path / "rows", 1, 1000, 1, keys=10, rate=100)
+    folder = write_rows(tmp_path / "rows", 1, 1000, 1, RowShape(keys=10, rate=100))
     files = sorted(folder.iterdir())
     assert len(files) == BEGUN + 1
     first, second = (pq.read_table(path).column("ts").to_pylist() for path in files[:2])
@@ -98,7 +98,7 @@ def test_a_batch_is_a_file_that_executors_can_divide(tmp_path: Path) -> None:
 
 def test_small_batches_come_first_and_time_goes_on_after_them(tmp_path: Path) -> None:
     rows = 10 * SMALL["parquet"]
-    folder = write_rows(tmp_path / "rows", 1, rows, 2, keys=10, rate=100, small=3)
+    folder = write_rows(tmp_path / "rows", 1, rows, 2, RowShape(keys=10, rate=100), small=3)
     times = [pq.read_table(path).column("ts").to_pylist() for path in sorted(folder.iterdir())]
     assert [len(some) for some in times] == [10, 10, 10, rows, rows]
     together = [time for some in times for time in some]
@@ -107,7 +107,7 @@ def test_small_batches_come_first_and_time_goes_on_after_them(tmp_path: Path) ->
 
 def test_json_rows_are_those_of_parquet(tmp_path: Path) -> None:
     table, lines = (
-        write_rows(tmp_path / kind, 1, 50, 1, keys=10, rate=100, kind=kind) / f"0000.{kind}"
+        write_rows(tmp_path / kind, 1, 50, 1, RowShape(keys=10, rate=100), kind=kind) / f"0000.{kind}"
         for kind in ("parquet", "json")
     )
     rows = [json.loads(line) for line in lines.read_text().splitlines()]

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from weft.cli.app import app
 from weft.kernels import TECHNIQUES
 from weft_bench.benchmark import BadSetting
-from weft_bench.benchmarks.techniques.measure import read_stream
 from weft_bench.benchmarks.techniques.settings import TechniqueSettings, exponents
+from weft_bench.benchmarks.techniques.setup import read_stream
 from weft_bench.benchmarks.techniques.summary import SUMMARY, rates, steadiest, within
 
 SMALL = ["--windows", "0,3,5", "--multi", "2,3", "--ranges", "4", "--groups", "10", "--slides", "2000",

@@ -27,17 +27,17 @@ BLEND = 0.5
 
 @dataclass(frozen=True, slots=True)
 class AtMostQuery:
-    """A query that leaves it to weft when it is answered."""
+    """A query with SLIDE AT MOST: weft decides when it is answered."""
 
     name: str
     reads: tuple[str, ...]
     asks: str
     window: Window
-    """As it was asked: its slide is the longest time between two answers."""
+    """As in the query: its slide is the longest time between two answers."""
     interval: int
     """Windows begin and end at multiples of it."""
     since: int | None = None
-    """Windows that begin before it are not the query's; None: all are."""
+    """Windows that begin before it are not answered; None: all are."""
     priority: int = 0
 
     @property
@@ -56,7 +56,7 @@ class Schedule:
     answered: Mapping[str, int] = field(default_factory=dict)
     """The end of the window that each query was answered for last."""
     periods: Mapping[str, int] = field(default_factory=dict)
-    """How often each query runs: as it asked, or more often where that is cheaper together with others."""
+    """How often each query runs: by its own period, or more often where that is cheaper together with others."""
     planned: bool = False
     """Whether the periods were chosen by measured costs."""
     scans: Mapping[str, float] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Schedule:
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> Schedule:
-        """From what a record has of it; earlier versions had less."""
+        """From a batch record; earlier versions wrote fewer fields."""
         return cls(**{**value, "pace": Pace(**value.get("pace", {}))})
 
 
@@ -106,54 +106,79 @@ def choose(
 ) -> Chosen:
     """What is refreshed when the watermark goes from `passed` to `until`.
 
-    Whoever was never answered is, whatever the time: what it costs is not known before. Others run while time is left,
-    the most urgent first. A run answers every window that is due by its period, or, where there is no time for that or
-    the first of them is no longer kept, the newest.
+    A query that was never answered is refreshed whatever the budget: its cost is not known before. Others run while
+    time is left, the most urgent first. A run answers every window that is due by its period, or the newest where there
+    is no time for that or the slices of the first of them are no longer kept.
     """
     before = _planned(_present(before, queries), queries, policy)
     by_name = {query.name: query for query in queries}
-    refresh = {q.name: r for q in queries if q.name not in before.answered and (r := _first(q, until)) is not None}
-    left = inf if unlimited or before.grant is None else Budget(-before.owed).grant(before.grant).left
+    never_answered = (query for query in queries if query.name not in before.answered)
+    refresh = {query.name: windows for query in never_answered if (windows := _first(query, until)) is not None}
+    first_answers = len(refresh)
     known = [by_name[name].periodic for name in before.answered]
     queue = Queue(known, Policy(_stored(before.periods), policy.reach), before, before.answered)
-    spent = 0.0
-
-    def price(run: SharedRun) -> float:
-        nonlocal spent
-        due = {task: _due(task, queue, by_name, passed, until, unlimited) for task in run.tasks}
-        each = {task: answer_cost(task.queries, before) for task in run.tasks}
-        scan = scan_cost(run.queries, before)
-        whole = scan + sum(each[task] * found.count for task, found in due.items())
-        if whole > left - spent:
-            due = {task: _newest(by_name[task.queries[0].name], until) for task in run.tasks}
-            whole = scan + sum(each.values())
-        for task, found in due.items():
-            for query in task.queries:
-                mine = _after(found, before.answered[query.name])
-                if mine is not None:
-                    refresh[query.name] = mine
-        spent += whole
-        return whole
-
-    runs, budget = run_within(queue, until, Budget(left), price, early=False)
-    fresh = [name for name in refresh if name not in before.answered]
+    left = inf if unlimited or before.grant is None else Budget(-before.owed).grant(before.grant).left
+    pricing = _Pricing(by_name, before, queue, passed, until, unlimited, left, refresh)
+    runs, budget = run_within(queue, until, Budget(left), pricing.price, early=False)
     # Where nothing comes after, the windows that are left have no number: one stands for them.
-    given = {name: 1 if unlimited else found.count for name, found in refresh.items()}
-    return Chosen(
-        refresh,
-        replace(
-            before,
-            answered={**before.answered, **{name: found.last for name, found in refresh.items()}},
-            owed=max(0.0, -budget.left),
-            refreshes={name: before.refreshes.get(name, 0) + given.get(name, 0) for name in by_name},
-            runs=before.runs + len(runs) + bool(fresh),
-            shared_runs=before.shared_runs + sum(len(run.queries) > 1 for run in runs) + (len(fresh) > 1),
-        ),
+    counts = {name: 1 if unlimited else each.count for name, each in refresh.items()}
+    after = replace(
+        before,
+        answered={**before.answered, **{name: each.last for name, each in refresh.items()}},
+        owed=max(0.0, -budget.left),
+        refreshes={name: before.refreshes.get(name, 0) + counts.get(name, 0) for name in by_name},
+        runs=before.runs + len(runs) + bool(first_answers),
+        shared_runs=before.shared_runs + sum(len(run.queries) > 1 for run in runs) + (first_answers > 1),
     )
+    return Chosen(refresh, after)
+
+
+@dataclass(slots=True)
+class _Pricing:
+    """Prices the runs of one batch in turn, and notes in `refresh` which windows each query is answered for."""
+
+    by_name: Mapping[str, AtMostQuery]
+    before: Schedule
+    queue: Queue
+    passed: int | None
+    until: int
+    unlimited: bool
+    left: float
+    refresh: dict[str, Refresh]
+    spent: float = 0.0
+
+    def price(self, run: SharedRun) -> float:
+        due = {task: self._due(task) for task in run.tasks}
+        each = {task: answer_cost(task.queries, self.before) for task in run.tasks}
+        scan = scan_cost(run.queries, self.before)
+        total = scan + sum(each[task] * windows.count for task, windows in due.items())
+        if total > self.left - self.spent:
+            due = {task: _newest(self.by_name[task.queries[0].name], self.until) for task in run.tasks}
+            total = scan + sum(each.values())
+        for task, windows in due.items():
+            for query in task.queries:
+                unanswered = _after(windows, self.before.answered[query.name])
+                if unanswered is not None:
+                    self.refresh[query.name] = unanswered
+        self.spent += total
+        return total
+
+    def _due(self, task: Task) -> Refresh:
+        """The windows that the task's period asks for, as far as their slices are kept: from the newest one on that had
+        ended by `passed`. What is due already and not kept gives way to the newest, except where nothing comes after
+        it."""
+        query = self.by_name[task.queries[0].name]
+        first = self.queue.deadline(task)
+        kept = -inf if self.passed is None else self.passed - self.passed % query.interval
+        if first < kept and self.unlimited:
+            first += -int((first - kept) // task.period) * task.period
+        if not kept <= first <= self.until:
+            return _newest(query, self.until)
+        return Refresh(first, self.until - (self.until - first) % task.period, task.period)
 
 
 def _present(before: Schedule, queries: Iterable[AtMostQuery]) -> Schedule:
-    """Without what was known of queries that left; the periods of those who stay are chosen anew."""
+    """Without queries that left; the periods of the others are chosen again."""
     names = {query.name for query in queries}
     kinds = {kind for query in queries for kind in query.reads}
     if before.answered.keys() <= names and before.periods.keys() == names and before.scans.keys() <= kinds:
@@ -169,7 +194,7 @@ def _present(before: Schedule, queries: Iterable[AtMostQuery]) -> Schedule:
 
 
 def _planned(before: Schedule, queries: Sequence[AtMostQuery], policy: Policy) -> Schedule:
-    """With periods by cost, once all costs are known; before, everybody has the period that was asked for."""
+    """With periods by cost, once all costs are known; before that, each query has its own period."""
     if before.planned:
         return before
     known = all(query.name in before.answers for query in queries)
@@ -198,30 +223,16 @@ def _first(query: AtMostQuery, until: int) -> Refresh | None:
     return None if first is not None and first > last else Refresh(first, last, window.slide)
 
 
-def _due(
-    task: Task, queue: Queue, by_name: Mapping[str, AtMostQuery], passed: int | None, until: int, unlimited: bool
-) -> Refresh:
-    """The windows that the task's period asks for, as far as their slices are kept: from the newest one on that had
-    ended by `passed`. What is due already and not kept gives way to the newest, except where nothing comes after it."""
-    query = by_name[task.queries[0].name]
-    first, kept = queue.deadline(task), -inf if passed is None else passed - passed % query.interval
-    if first < kept and unlimited:
-        first += -int((first - kept) // task.period) * task.period
-    if not kept <= first <= until:
-        return _newest(query, until)
-    return Refresh(first, until - (until - first) % task.period, task.period)
-
-
 def _newest(query: AtMostQuery, until: int) -> Refresh:
     end = until - until % query.interval
     return Refresh(end, end, query.window.slide)
 
 
-def _after(found: Refresh, answered: int) -> Refresh | None:
+def _after(windows: Refresh, answered: int) -> Refresh | None:
     """Without the windows that a query was answered for before."""
-    assert found.first is not None
-    first = found.first + max(0, (answered - found.first) // found.step + 1) * found.step
-    return None if first > found.last else replace(found, first=first)
+    assert windows.first is not None
+    first = windows.first + max(0, (answered - windows.first) // windows.step + 1) * windows.step
+    return None if first > windows.last else replace(windows, first=first)
 
 
 def _blended(before: Mapping[str, float], now: Mapping[str, float]) -> dict[str, float]:

@@ -118,7 +118,7 @@ def run(settings: EstimateSettings, say: Say) -> Report:
         for optimizer in OPTIMIZERS:
             for technique in COMPARED:
                 say(f"{optimizer}, {technique}")
-                rows.append(_run(spark, settings, workload, events, weights, optimizer, technique, folder))
+                rows.append(_run(settings, workload, events, weights, (optimizer, technique)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if settings.draw:
@@ -139,28 +139,20 @@ def find_weights(spark: SparkSession, settings: EstimateSettings, say: Say) -> t
     return fitted.weights, dict(fitted.off)
 
 
-def _run(
-    spark: SparkSession,
-    settings: EstimateSettings,
-    workload: Workload,
-    events: Events,
-    weights: Weights,
-    optimizer: str,
-    technique: str,
-    folder: Path,
-) -> Row:
-    from weft.spark import weave
+def _run(settings: EstimateSettings, workload: Workload, events: Events, weights: Weights, way: tuple[str, str]) -> Row:
+    """`way` is an optimizer and a technique."""
+    from weft.spark import local_session, weave
 
-    busy = load()
+    (optimizer, technique), busy = way, load()
     aggregate = AGGREGATES.get(technique, "count(v)")
     queries = [
         f"SELECT window, {aggregate} AS x FROM events GROUP BY "
         f"window(ts, '{q.window.length} microseconds', '{q.window.slide} microseconds')"
         for q in workload
     ]
-    stream = events.stream(spark, events.files)
+    stream = events.stream(local_session(), events.files)
     job = weave(stream, queries, rate=settings.rate, strategy=optimizer, technique=technique)
-    checkpoint = folder / f"{optimizer}-{technique}"
+    checkpoint = events.folder.parent / f"{optimizer}-{technique}"
     job_run = job.start(sink="noop", checkpoint=checkpoint, available_now=True)
     job_run.wait()
     shutil.rmtree(checkpoint, ignore_errors=True)

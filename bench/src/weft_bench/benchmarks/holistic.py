@@ -116,7 +116,7 @@ def _weft(table: DataFrame, queries: Sequence[BenchQuery], form: str, rows: int,
         job = weave(table, [q.sql for q in queries], rate=RATE)
         metrics = job.run_bounded("noop")
         seconds = time.perf_counter() - begun
-    row = _row("weft", form, len(queries), len(queries), rows, seconds, metrics.answers, busy)
+    row = _row("weft", form, (len(queries), len(queries)), rows, seconds, metrics.answers, busy)
     say(f"  weft  {form}  {seconds:.1f} s  {metrics.answers:,} answers")
     return row | {"synopsis_bytes": metrics.synopsis_bytes} | memory.as_row()
 
@@ -133,7 +133,7 @@ def _separate(table: DataFrame, queries: Sequence[BenchQuery], form: str, settin
         taken = time.perf_counter() - begun
         say(f"  plain Spark  {query.aggregate}  overlap {query.overlap}  {taken:.1f} s")
         seconds, measured = seconds + taken, measured + 1
-    return _row("spark", form, len(queries), measured, settings.rows, seconds, answers, busy)
+    return _row("spark", form, (len(queries), measured), settings.rows, seconds, answers, busy)
 
 
 def in_turn(queries: Sequence[BenchQuery]) -> list[BenchQuery]:
@@ -155,10 +155,9 @@ def _answered(frame: DataFrame) -> int:
     return int(counted.get["rows"])
 
 
-def _row(
-    engine: str, form: str, queries: int, measured: int, rows: int, seconds: float, answers: int, busy: float
-) -> Row:
-    """`sampled`: not all queries were run, and the rate is for all by those that were."""
+def _row(engine: str, form: str, counts: tuple[int, int], rows: int, seconds: float, answers: int, busy: float) -> Row:
+    """`counts` are all queries and those that were measured. `sampled`: the rate is extrapolated from the latter."""
+    queries, measured = counts
     return {
         "engine": engine,
         "form": form,

@@ -119,24 +119,28 @@ def _changes(settings: LiveSettings, folder: Path, summary: dict[str, Any], say:
     for number in range(batches):
         change = queries[settings.queries + (number - 2) // 2] if number >= 2 and number % 2 else None
         if change is not None:
-            begun = time.perf_counter()
-            running.add(_named(change))
-            added.append(time.perf_counter() - begun)
+            added.append(_add(running, change))
         before = running.metrics()["batch"]
         files.next()
         running.query.processAllAvailable()
-        progress = running.query.lastProgress
-        seconds = progress["durationMs"]["addBatch"] / 1e3
+        seconds = running.query.lastProgress["durationMs"]["addBatch"] / 1e3
         if change is not None:
             running.since(change.name)  # refused where no batch has taken it up
             waited.append(running.metrics()["batch"] - before)
         if number >= 2:  # the first ones start workers and load what is compiled
             (plain if change is None else changed).append(seconds)
-        yield {"what": "batch", "batch": number, "added": None if change is None else change.name, "seconds": seconds,
-               "add_milliseconds": None if change is None else 1e3 * added[-1]}  # fmt: skip
+        yield {"what": "batch", "batch": number, "added": change and change.name, "seconds": seconds,
+               "add_milliseconds": change and 1e3 * added[-1]}  # fmt: skip
     running.stop()
     summary |= {"add_milliseconds": 1e3 * median(added), "add_milliseconds_most": 1e3 * max(added),
                 "batches_until_seen": max(waited), "change_over_plain": median(changed) / median(plain)}  # fmt: skip
+
+
+def _add(running: Any, query: BenchQuery) -> float:
+    """Seconds until the run has taken the query."""
+    begun = time.perf_counter()
+    running.add(_named(query))
+    return time.perf_counter() - begun
 
 
 def _recovery(settings: LiveSettings, folder: Path, summary: dict[str, Any], say: Say) -> Iterator[Row]:

@@ -30,7 +30,7 @@ from weft.optimizer import optimize
 from weft.optimizer.cost.seconds import Stream, estimate
 from weft.sql.inputs import read_queries
 from weft_bench.benchmark import Benchmark, Report, Row, Say, option, whole
-from weft_bench.benchmarks.scale.rows import BEGUN, SMALL, write_rows
+from weft_bench.benchmarks.scale.rows import BEGUN, SMALL, RowShape, write_rows
 from weft_bench.machine import describe_machine, load, two_over_one
 
 SKEW = 1.2
@@ -115,12 +115,12 @@ def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
     sizes, small = {"json": settings.rows, "parquet": settings.parquet}, settings.warm
     say(f"making {sum(rows * (small + SMALL[k] * settings.batches) // SMALL[k] for k, rows in sizes.items()):,} rows")
     evenly = {
-        kind: _write(folder / kind, settings, rows, keys=KEYS, rate=rows // BATCH_SECONDS, kind=kind, small=small)
+        kind: _write(folder / kind, settings, rows, RowShape(KEYS, rows // BATCH_SECONDS), kind, small)
         for kind, rows in sizes.items()
         if rows
     }
-    skewed = _write(folder / "skewed", settings, settings.seconds * RATE, keys=settings.keys, rate=RATE, skew=SKEW)
-    steady = _write(folder / "steady", settings, settings.seconds * RATE // 8, keys=KEYS, rate=RATE)
+    skewed = _write(folder / "skewed", settings, settings.seconds * RATE, RowShape(settings.keys, RATE, SKEW))
+    steady = _write(folder / "steady", settings, settings.seconds * RATE // 8, RowShape(KEYS, RATE))
     warmed = {"queries": many, "strategy": "tri_weave", "buckets": 2, "warm": settings.warm}
     points: dict[str, dict[str, Any]] = {
         "throughput": warmed | {"rows": str(evenly["json"]), "format": "json"},
@@ -146,8 +146,10 @@ def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
     return found
 
 
-def _write(folder: Path, settings: ScaleSettings, rows: int, **kind: Any) -> Path:
-    return write_rows(folder, settings.seed, rows, settings.batches, **kind)
+def _write(
+    folder: Path, settings: ScaleSettings, rows: int, shape: RowShape, kind: str = "parquet", small: int | None = None
+) -> Path:
+    return write_rows(folder, settings.seed, rows, settings.batches, shape, kind, small)
 
 
 def spark_home(folder: Path) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -15,42 +16,31 @@ BEGUN = 2
 """Batches that do not count at the other points, which are on clusters that have run before."""
 
 
-def write_rows(
-    folder: Path,
-    seed: int,
-    rows: int,
-    batches: int,
-    *,
-    keys: int,
-    rate: int,
-    skew: float = 0.0,
-    kind: str = "parquet",
-    small: int | None = None,
-) -> Path:
-    """A file a batch, in row groups or lines that two executors divide; `small` ones first, or some like the others.
+@dataclass(frozen=True, slots=True)
+class RowShape:
+    """What the rows of a stream are like."""
 
-    Rows are like those that `weft calibrate` reads, so that its weights can be held against what they take here.
+    keys: int
+    rate: int
+    skew: float = 0.0
+
+
+def write_rows(
+    folder: Path, seed: int, rows: int, batches: int, shape: RowShape, kind: str = "parquet", small: int | None = None
+) -> Path:
+    """One file per batch, in row groups or lines that two executors divide; `small` ones first, or some like the rest.
+
+    Rows are like those that `weft calibrate` reads, so that its weights can be compared with what they take here.
     """
     import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
-
-    from weft.calibration.measure.events import BEGIN
 
     folder.mkdir()
     random = np.random.default_rng(seed)
     before = [rows] * BEGUN if small is None else [max(1, rows // SMALL[kind])] * small
     sizes = before + [rows] * batches
     for batch, (first, size) in enumerate(zip(accumulate(sizes, initial=0), sizes, strict=False)):
-        times = BEGIN + (first + np.arange(size)) * 1_000_000 // rate
-        table = pa.table(
-            {
-                "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
-                "k": pc.binary_join_element_wise("k", pa.array(draw_keys(random, size, keys, skew)).cast("string"), ""),
-                "v": pa.array(random.random(size)),
-            }
-        )
+        table = _table(random, first, size, shape)
         path = folder / f"{batch:04d}.{kind}"
         if kind == "json":
             path.write_bytes(lines_of(table))
@@ -60,8 +50,26 @@ def write_rows(
     return folder
 
 
+def _table(random: Any, first: int, size: int, shape: RowShape) -> Any:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from weft.calibration.measure.events import BEGIN
+
+    times = BEGIN + (first + np.arange(size)) * 1_000_000 // shape.rate
+    keys = pa.array(draw_keys(random, size, shape.keys, shape.skew)).cast("string")
+    return pa.table(
+        {
+            "ts": pa.array(times).cast(pa.timestamp("us", "UTC")),
+            "k": pc.binary_join_element_wise("k", keys, ""),
+            "v": pa.array(random.random(size)),
+        }
+    )
+
+
 def lines_of(table: Any) -> bytes:
-    """A JSON object a row.
+    """One JSON object per row.
 
     >>> import pyarrow as pa
     >>> lines_of(pa.table({"ts": pa.array([1_500_000], pa.timestamp("us", "UTC")), "k": ["k7"], "v": [0.5]}))

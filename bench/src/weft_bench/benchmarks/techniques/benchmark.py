@@ -18,7 +18,9 @@ from weft_bench.machine import describe_machine
 
 def run(settings: TechniqueSettings, say: Say) -> Report:
     # What compiles is not imported before it is asked for.
-    from weft_bench.benchmarks.techniques.measure import ONCE, PARTS, Bench, check_answers, count_rows, read_stream
+    from weft_bench.benchmarks.techniques.latency_and_memory import count_rows
+    from weft_bench.benchmarks.techniques.measure import ONCE, PARTS, check_answers
+    from weft_bench.benchmarks.techniques.setup import Bench, read_stream
 
     bench = Bench(settings, read_stream(settings), say)
     say("checking all techniques against recomputation; the first time they are compiled")

@@ -14,10 +14,10 @@ import numpy as np
 
 from weft.kernels.techniques.combine import Column, Operator
 from weft.kernels.techniques.registry import TECHNIQUES
-from weft.kernels.techniques.technique import BEGIN, END
+from weft.kernels.techniques.technique import BEGIN, END, Steps
 
 
-class Counter:
+class OperationCounter:
     """How often an operator has combined or removed."""
 
     def __init__(self, operator: Operator) -> None:
@@ -62,7 +62,7 @@ def count_operations(
     `ranges`, none longer than the one before, are numbers of partials; without them there is one, the whole window.
     A partial's entering and leaving is counted with the first range.
     """
-    counter = Counter(operator)
+    counter = OperationCounter(operator)
     technique = TECHNIQUES[name].of(counter.operator)
     steps = technique.steps
     assert steps is not None
@@ -79,22 +79,28 @@ def count_operations(
         while state[1][END] - state[1][BEGIN] >= window:
             steps.evict(state)
         steps.insert(state, partials, i)
-        if ranges is None:
-            steps.ask(state, out, 0)
-            told = [counter.operations]
-        else:
-            assert steps.ask_many is not None
-            firsts = np.array([max(state[1][BEGIN], state[1][END] - length) for length in lengths])
-            told = []
-            for last in range(1, len(lengths) + 1) if name in ASKED_ONE_BY_ONE else [len(lengths)]:
-                first = last - 1 if name in ASKED_ONE_BY_ONE else 0
-                steps.ask_many(state, firsts[first:last], out[first:last])
-                told.append(counter.operations)
-            told += [told[-1]] * (len(lengths) - len(told))
+        told = _ask(name, steps, state, None if ranges is None else lengths, out, counter)
         for j, (now, then) in enumerate(zip(told, [0, *told])):
             counts[j].append(now - then)
             answers[j].append(out[j].item() if out.ndim == 1 else out[j].tolist())
     return Count(answers, counts, sum(len(array) for array in (state[0], *state[2:])))
+
+
+def _ask(
+    name: str, steps: Steps, state: Any, lengths: Sequence[int] | None, out: Column, counter: OperationCounter
+) -> list[int]:
+    """Answer every range into `out`, and return the operations so far after each of them."""
+    if lengths is None:
+        steps.ask(state, out, 0)
+        return [counter.operations]
+    assert steps.ask_many is not None
+    firsts = np.array([max(state[1][BEGIN], state[1][END] - length) for length in lengths])
+    told = []
+    for last in range(1, len(lengths) + 1) if name in ASKED_ONE_BY_ONE else [len(lengths)]:
+        first = last - 1 if name in ASKED_ONE_BY_ONE else 0
+        steps.ask_many(state, firsts[first:last], out[first:last])
+        told.append(counter.operations)
+    return told + [told[-1]] * (len(lengths) - len(told))
 
 
 ASKED_ONE_BY_ONE = ("panes", "flat_fat", "b_int", "flat_fit")
