@@ -1,4 +1,4 @@
-"""B-Int: base intervals of 1, 2, 4, ... partials, each made when its last partial comes; an answer is a few of them."""
+"""B-Int: base intervals of 1, 2, 4, ... partials, each computed with its last partial; an answer combines a few."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def b_int(operator: Operator) -> Technique:
     """B-Int for one operator.
 
     requires  an associative operator
-    cost      1 operation an insert, amortised, log2(n) at worst; an answer up to 2 log2(n)
+    cost      1 operation per insert, amortised, log2(n) at worst; up to 2 log2(n) per answer
     space     2 ** (ceil(log2 n) + 1)
     source    dissertation, 2.3.2; Arasu and Widom 2004
     """

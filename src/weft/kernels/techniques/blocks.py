@@ -1,4 +1,4 @@
-"""Blocks: constant time an answer for any associative operator, without ever subtracting.
+"""Blocks: constant time per answer for any associative operator, without subtraction.
 
 Partials stand in blocks of 16. For every partial the aggregates to the end of its block (`suffix`) and from its begin
 (`prefix`) are kept. A range over several blocks is suffix, whole blocks, prefix. Whole blocks i..j come from `levels`,
@@ -10,8 +10,8 @@ a disjoint sparse table over block totals:
 
 When i and j differ first in bit h < top, they stand left and right of the middle of a span of 2**(h + 1): two reads. If
 they differ above, at most one border of a span of 2**top lies between them, as top is chosen by the longest range: two
-reads again. Each aggregate that is read lies within the range, so a NaN, an infinity or 1e16 that has left the window
-leaves no trace.
+reads again. Each aggregate that is read lies within the range, so a NaN, an infinity or 1e16 that has
+left the window has no effect.
 """
 
 from __future__ import annotations

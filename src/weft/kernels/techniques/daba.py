@@ -31,7 +31,7 @@ def daba(operator: Operator) -> Technique:
     """DABA for one operator.
 
     requires  an associative operator
-    cost      5 operations a slide, amortised; never more than 8
+    cost      5 operations per slide, amortised; never more than 8
     space     2n
     source    dissertation, 2.3.2; Tangwongsan, Hirzel and Schneider 2017
     """

@@ -1,4 +1,4 @@
-"""FlatFAT: a binary tree in one array over the last partials, mended from the leaf to the root at every insert."""
+"""FlatFAT: a binary tree in one array over the last partials, updated from the leaf to the root at every insert."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def flat_fat(operator: Operator) -> Technique:
     """FlatFAT for one operator.
 
     requires  an associative operator; with a commutative one the whole window is the root
-    cost      log2(n) operations an insert; an answer none for the whole window, else up to 2 log2(n)
+    cost      log2(n) operations per insert; none per answer for the whole window, else up to 2 log2(n)
     space     2 ** (ceil(log2 n) + 1)
     source    dissertation, 2.3.2; Tangwongsan et al. 2015
     """

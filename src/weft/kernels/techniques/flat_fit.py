@@ -34,7 +34,7 @@ def flat_fit(operator: Operator) -> Technique:
     """FlatFIT for one operator.
 
     requires  an associative operator
-    cost      3 operations a slide, amortised, n at a wReset; for all ranges at once 3 a range
+    cost      3 operations per slide, amortised, n at a wReset; for all ranges at once 3 per range
     space     2n, and the positions
     source    dissertation, chapter 3, algorithm 1
     """

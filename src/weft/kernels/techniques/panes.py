@@ -1,4 +1,4 @@
-"""Panes: each window anew from its partials. The reference for every other technique, and the best for tiny windows."""
+"""Panes: each window is computed from all its partials. The reference for all techniques, best for tiny windows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def panes(operator: Operator) -> Technique:
     """Panes for one operator.
 
     requires  an associative operator
-    cost      n - 1 operations an answer
+    cost      n - 1 operations per answer
     space     n
     source    dissertation, 2.3.2; Li et al. 2005
     """

@@ -20,7 +20,7 @@ def panes_inv(operator: Operator) -> Technique:
     """Panes(Inv) for one operator.
 
     requires  an operator that can remove exactly
-    cost      2 operations a slide, always
+    cost      2 operations per slide, always
     space     n
     source    dissertation, 2.3.2; Li et al. 2005
     """

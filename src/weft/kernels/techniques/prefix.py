@@ -1,4 +1,4 @@
-"""Prefix sums: two reads and a subtraction an answer. Only where subtracting undoes adding: integers."""
+"""Prefix sums: two reads and one subtraction per answer. Only for integers, where subtraction undoes addition."""
 
 from __future__ import annotations
 

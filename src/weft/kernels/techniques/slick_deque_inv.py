@@ -1,6 +1,6 @@
 """SlickDeque(Inv): Panes(Inv) with a running aggregate for each range.
 
-The whole window is kept up at every step. The other ranges follow when they are asked, all in one pass.
+The whole window is kept up at every step. The other ranges follow when an answer needs them, all in one pass.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def slick_deque_inv(operator: Operator) -> Technique:
     """SlickDeque(Inv) for one operator.
 
     requires  an operator that can remove exactly
-    cost      2 operations a slide and range, always
-    space     n, and one a range
+    cost      2 operations per slide and range, always
+    space     n, and one per range
     source    dissertation, 4.2.1.1, algorithm 2
     """
     lift, combine, remove, load, store = operator.lift, operator.combine, operator.remove, operator.load, operator.store

@@ -25,8 +25,8 @@ def slick_deque_non_inv(operator: Operator) -> Technique:
     """SlickDeque(Non-Inv) for one operator.
 
     requires  a selective operator: one of the two is chosen
-    cost      below 2 operations a slide, amortised, n at worst; none an answer, for any number of ranges
-    space     2 to 2n, by what comes; room for 2n is kept
+    cost      below 2 operations per slide, amortised, n at worst; none per answer, for any number of ranges
+    space     2 to 2n, depending on the values; 2n are allocated
     source    dissertation, 4.2.1.2, algorithm 3
     """
     lift, combine, load, store = operator.lift, operator.combine, operator.load, operator.store

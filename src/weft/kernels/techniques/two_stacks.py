@@ -29,7 +29,7 @@ def two_stacks(operator: Operator) -> Technique:
     """Two stacks for one operator.
 
     requires  an associative operator
-    cost      3 operations a slide, amortised; n where the stacks are turned over
+    cost      3 operations per slide, amortised; n when the stacks are turned over
     space     2n
     source    dissertation, 2.3.2; Tangwongsan, Hirzel and Schneider 2017
     """

@@ -1,6 +1,6 @@
 """ES: the best of all divisions of the memory into whole shares, one at least for each table.
 
-Trying all is out of reach for 7 tables and hundredths (10**9 divisions). But what is best below a table hangs only on
+Trying all is out of reach for 7 tables and hundredths (10**9 divisions). But what is best below a table depends only on
 the space below it and on how many groups it throws down, so the best is put together from the leaves up:
 
     best(table, inflow)[m] = min over b of  inflow * c1 + out * own + best(fed tables, out)[m - b],

@@ -1,4 +1,4 @@
-"""GC: add the phantom that saves most, while one saves anything; all memory is divided anew each time (section 4.2).
+"""GC: add the phantom that saves most, while one saves anything; all memory is divided again each time (section 4.2).
 
 The paper's queries never contain one another. Here they may: it begins with those feeding others where that is
 cheaper, and a step can also let a table that there is feed more.

@@ -1,4 +1,4 @@
-"""GP: give each table `phi` buckets a group, and add phantoms by what they save a unit of space, while memory lasts.
+"""GP: each table gets `phi` buckets per group; add phantoms by what they save per unit of space, while memory lasts.
 
 Section 4.1; what remains is then divided in proportion to the groups, as in section 8.4. The paper's text goes on
 adding where every phantom left would cost more than it saves; this stops there.

@@ -1,10 +1,10 @@
 """weft's own: all placements worth having, from the least total cost to the least maximum.
 
-Weave Share passes through every number of trees. After each merge the trees are balanced over the nodes: few trees cost
-less altogether, many can be balanced better. What the dissertation's optimizers find is put beside, WG_I also with the
-dearest trees first, and whatever is worse than another in both costs goes.
+Weave Share passes through every number of trees. After each merge the trees are balanced over the nodes: few trees
+cost less in total, many can be balanced better. The results of the dissertation's optimizers are added, WG_I also
+with the most expensive trees first. A placement that is worse than another in both costs is removed.
 
-cost    that of Weave Share and twice that of WG_I, and a balancing for each merge
+cost    that of Weave Share and twice that of WG_I, and one balancing per merge
 source  our own
 """
 

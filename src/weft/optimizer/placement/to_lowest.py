@@ -1,9 +1,9 @@
-"""To Lowest: the dearest tree first, each to the node with the least to do (algorithm 4).
+"""To Lowest: the most expensive tree first, each to the node with the least to do (algorithm 4).
 
 group         each tree stays alone
 weave         all trees of a node become one
 weave, group  alone, or woven with the node's cheapest tree, whichever makes the node cheaper
-cost          a weaving for each tree at most
+cost          at most one weaving per tree
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""To Nodes: Weave Share on all trees, then one tree a node or the trees balanced over the nodes (algorithm 5).
+"""To Nodes: Weave Share on all trees, then one tree per node or the trees balanced over the nodes (algorithm 5).
 
-weave         merging goes on, even at a loss, until there are no more trees than nodes
+weave         merging continues, even at a loss, until there are no more trees than nodes
 weave, group  what Weave Share leaves goes to the lowest, alone
 cost          that of Weave Share
 """

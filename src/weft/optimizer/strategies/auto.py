@@ -1,4 +1,4 @@
-"""auto: the best plan that a bounded effort finds, never dearer than Weave Share's or TriWeave's.
+"""auto: the best plan that a bounded effort finds, never more expensive than Weave Share's or TriWeave's.
 
 Few queries are solved by exhaustive search. For more, both ways to feed trees are begun with greedy merging and
 improved; the cheaper one is taken. Effort is counted, not timed, so the same workload always gives the same plan.

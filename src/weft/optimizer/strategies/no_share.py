@@ -1,4 +1,4 @@
-"""Each query has a tree of its own: the plan that all others are measured by."""
+"""Each query has a tree of its own: the plan that all others are compared with."""
 
 from __future__ import annotations
 

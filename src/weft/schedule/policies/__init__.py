@@ -1,4 +1,4 @@
-"""Which queries run together, and when: policies with one shape, one a file."""
+"""Which queries run together, and when: policies with one interface, one per file."""
 
 from __future__ import annotations
 
