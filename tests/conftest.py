@@ -63,15 +63,10 @@ def _tests(count: int) -> str:
 def spark() -> Iterator[Any]:
     """One JVM for all tests; a test that needs other settings takes `spark.newSession()`."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    from pyspark.sql import SparkSession
+    from weft.spark import local_session
 
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.memory", "2g")
-        .getOrCreate()
+    session = local_session(
+        {"spark.master": "local[2]", "spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}
     )
     session.sparkContext.setLogLevel("ERROR")
     yield session

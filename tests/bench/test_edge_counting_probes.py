@@ -19,7 +19,7 @@ from weft_bench.rivals.probing_planner import ShortCuts, weave_by_probing
 
 seeded = settings(derandomize=True, deadline=None, max_examples=150)
 classes = st.integers(1, 40).flatmap(lambda slide: st.tuples(st.just(slide), st.integers(0, slide - 1)))
-unions = st.lists(classes, min_size=1, max_size=8).map(Edges.of_classes)
+unions = st.lists(classes, min_size=1, max_size=6).map(Edges.of_classes)
 
 
 @seeded

@@ -128,6 +128,7 @@ def test_of_wg_i_and_wg_tn_the_cheaper_wins_and_behind_is_a_share_of_ones_own_co
     assert (other["beats_rival_percent"], other["behind_rival_percent"]) == (25, pytest.approx(125 / 3))
 
 
+@pytest.mark.slow
 def test_costs_of_placements_are_means_over_workloads() -> None:
     def of(seed: int, repeat: int) -> list[float]:
         found = experiments(Scale(quick=True, repeat=repeat, seed=seed, budget=1), quiet)

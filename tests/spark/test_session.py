@@ -27,6 +27,7 @@ spark.stop()
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux delays acknowledgements so: elsewhere Spark's default")
 def test_workers_are_reached_through_sockets_in_a_folder_of_this_user_alone_that_ends_with_the_process() -> None:
     life = subprocess.run([sys.executable, "-c", LIFE], capture_output=True, text=True, check=True)

@@ -6,5 +6,5 @@ import os
 
 SOAK = int(os.environ.get("WEFT_SOAK", "1"))
 
-KILLS = int(os.environ.get("WEFT_KILLS", 20 * SOAK))
+KILLS = int(os.environ.get("WEFT_KILLS", 12 * SOAK))
 """How often one job is killed in one run: `make kills` has it done a hundred times."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -17,6 +18,7 @@ from weft.sql import parse
 SCHEMA = "ts TIMESTAMP, k STRING, v INT"
 SECONDS = 15
 BEGIN = 1_709_251_200_000_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Stream:
@@ -85,6 +87,19 @@ def expected(stream: Stream, text: str, *, since: int | None = None, until: int 
 
 def settle(run: Any) -> None:
     run.query.processAllAvailable()
+
+
+def wait_for_threads(name: str) -> None:
+    """Until what the job does beside its batches, by the name that its threads begin with, is done."""
+    for thread in threading.enumerate():
+        if thread.name.startswith(name):
+            thread.join()
+
+
+def first_window(run: Any, name: str) -> int | None:
+    """The begin of the first window that a query answers, in microseconds."""
+    said = run.since(name)
+    return None if said is None else (datetime.fromisoformat(said) - EPOCH) // timedelta(microseconds=1)
 
 
 def latest(stream: Stream, files: int) -> int:

@@ -6,7 +6,7 @@ import math
 import pickle
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -193,17 +193,19 @@ class Oracle:
         return chosen.selectExpr("row", f"{sql} AS v").toArrow().sort_by("row").column(1).combine_chunks()
 
     @cached_property
-    def harmless(self) -> dict[str, pa.Array]:
-        """The values of expressions that raise for no row, many to a query; a query that raises adds none."""
+    def together(self) -> dict[str, pa.Array]:
+        """The values of expressions, of rows that they do not raise for, many to a query; one that raises adds none."""
         found: dict[str, pa.Array] = {}
-        texts = [e.sql for e in EXPRESSIONS if not raising(bind(e, self.type_of), self.ansi)]
-        for begin in range(0, len(texts), 30):
-            part = texts[begin : begin + 30]
+        for begin in range(0, len(EXPRESSIONS), 30):
+            part = EXPRESSIONS[begin : begin + 30]
+            wrong = [raising(bind(e, self.type_of), self.ansi) for e in part]
+            texts = (f"{_guarded(e.sql, rows)} AS v{i}" for i, (e, rows) in enumerate(zip(part, wrong, strict=True)))
             try:
-                table = self.frame.selectExpr("row", *(f"{t} AS v{i}" for i, t in enumerate(part))).toArrow()
+                table = self.frame.selectExpr("row", *texts).toArrow().sort_by("row")
             except Exception:  # whichever of them it was fails its own test
                 continue
-            found |= {t: c.combine_chunks() for t, c in zip(part, table.sort_by("row").columns[1:], strict=True)}
+            for e, rows, column in zip(part, wrong, table.columns[1:], strict=True):
+                found[e.sql] = column.combine_chunks().take([row for row in range(ROWS) if row not in rows])
         return found
 
 
@@ -227,16 +229,23 @@ def same(ours: Any, theirs: Any, exact: bool) -> bool:
     return bits or (not exact and math.isclose(ours, theirs, rel_tol=1e-12))
 
 
-def raising(node: Typed, ansi: bool) -> list[int]:
-    return [row for row in range(ROWS) if raises(node, row, ansi)]
+def _guarded(sql: str, wrong: Iterable[int]) -> str:
+    rows = ",".join(map(str, wrong))
+    return f"CASE WHEN row NOT IN ({rows}) THEN {sql} END" if rows else sql
 
 
-def raises(node: Typed, row: int, ansi: bool) -> bool:
+def raising(node: Typed, ansi: bool) -> dict[int, str]:
+    """The rows that the expression raises for, each with the way out that is told."""
+    return {row: way_out for row in range(ROWS) if (way_out := raises(node, row, ansi))}
+
+
+def raises(node: Typed, row: int, ansi: bool) -> str | None:
     try:
         evaluate(node, columns([row]), ansi=ansi)
     except EvaluationError as error:
-        return bool(re.search("Write nullif|Cast the operands|Correct the text", str(error)))
-    return False
+        found = re.search("Write nullif|Cast the operands|Correct the text", str(error))
+        return found and found[0]
+    return None
 
 
 @pytest.mark.spark
@@ -245,14 +254,14 @@ def test_values_types_and_errors_are_those_of_spark(oracle: Oracle, expression: 
     node = pickle.loads(pickle.dumps(bind(expression, oracle.type_of)))
     wrong = raising(node, oracle.ansi)
     right = [row for row in range(ROWS) if row not in wrong]
-    for row in wrong[:3]:
+    for row in {way_out: row for row, way_out in wrong.items()}.values():  # one of each kind
         with pytest.raises(Exception, match=r"\[[A-Z_]+") as caught:
             oracle.values(expression.sql, [row])
         assert "SQLSTATE: 22" in str(caught.value)
     if not right:
         return
     ours = evaluate(node, columns(right), ansi=oracle.ansi)
-    known = None if wrong else oracle.harmless.get(expression.sql)
+    known = oracle.together.get(expression.sql)
     theirs = oracle.values(expression.sql, right) if known is None else known
     assert ours.type == theirs.type == node.type
     ours.validate(full=True)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from tests.support.compare import assert_same_rows
-from tests.support.streams import BEGIN, Stream, expected, settle
+from tests.support.streams import BEGIN, Stream, expected, first_window, settle
 from weft.engine import FOREVER
 from weft.spark.adhoc import CannotAsk
 from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint
@@ -62,7 +62,7 @@ GROUP BY window(ts, '21 seconds', '7 seconds', '2 seconds')"
     run.add(f"CREATE VIEW past AS {other}", since="state")
     stream.write(1)
     settle(run)
-    since = run._live.since("past")
+    since = first_window(run, "past")
     assert since is not None
     assert since <= watermark - MINUTE
     run.drain()

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.compare import assert_same_rows
-from tests.support.streams import BEGIN, settle
+from tests.support.streams import BEGIN, settle, wait_for_threads
 from weft.spark import weave
 from weft.spark.options import LEAST_MEMORY
 from weft.spark.physical.filter_classes import FilterClasses, better_classes
@@ -108,7 +108,7 @@ def test_filters_are_in_other_classes_when_other_signatures_come(
         a = random.integers(0, 20, ROWS)
         columns.write(a, a * 53 % 100 if alike else random.integers(0, 100, ROWS))
         settle(run)
-        run._live.wait_for_plan()  # made beside the job
+        wait_for_threads("weft-planner")  # a plan is made beside the job
         passes.append(len(run.passes()))
     assert passes == [2, 1, 1, 2, 2]
     changes = run.changes()

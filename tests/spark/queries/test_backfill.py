@@ -145,7 +145,7 @@ def test_a_past_that_a_stop_has_cut_short_is_read_by_a_drain(stream: Stream, mon
     monkeypatch.setattr(Replays, "_read_again", stopped)
     with pytest.raises(RunFailed, match=r"whole did not get the rows of the past.*drain again"):
         run.drain()
-    run._live.replays.stop()
+    run.stop()
     monkeypatch.setattr(Replays, "_read_again", read)
     run.drain()
     assert_answers(stream, {"first": None, "whole": None})

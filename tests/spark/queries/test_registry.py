@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.compare import assert_same_rows
-from tests.support.streams import SCHEMA, Stream, expected, latest, settle
+from tests.support.streams import SCHEMA, Stream, expected, first_window, latest, settle
 from weft.spark import weave
 from weft.spark.errors import RunFailed
 from weft.spark.execution.failing_queries import QueriesFailed
@@ -72,7 +72,7 @@ def test_a_query_may_see_what_the_kept_slices_hold(stream: Stream) -> None:
     now = latest(stream, 5)
     stream.write(3)
     settle(run)
-    since = run._live.since("reaching")
+    since = first_window(run, "reaching")
     assert since is not None
     assert since < now - 14_000_000, "windows of rows that came before it joined"
     run.drain()
@@ -120,7 +120,7 @@ def test_changes_that_no_batch_has_taken_up_are_there_after_a_restart(stream: St
     assert again.until("later") is None
     stream.write(3)
     settle(again)
-    since = again._live.since("reaching")
+    since = first_window(again, "reaching")
     assert since is not None
     assert since < cut - 14_000_000, "windows of rows that came before it joined"
     assert not again.checkpoint.store.names("asked")
@@ -181,7 +181,7 @@ def test_a_query_is_replaced_without_a_gap_and_another_leaves_when_its_life_has_
     run.add(LATER, for_="30 seconds")
     stream.write(5)
     settle(run)
-    since = run._live.since("overall")
+    since = first_window(run, "overall")
     assert since is not None
     assert since - 5_000_000 + 10_000_000 <= watermark < since + 10_000_000, "the first window that was open"
     assert run.queries() == ["by_key", "overall"]
@@ -271,7 +271,7 @@ def test_groups_are_found_again_whatever_else_joins(stream: Stream) -> None:
 GROUP BY window(ts, '14 seconds', '7 seconds')", since="state")  # fmt: skip
     stream.write(3)
     settle(run)
-    sinces = {name: run._live.since(name) for name in ("by_key", "reaching", "rest")}
+    sinces = {name: first_window(run, name) for name in ("by_key", "reaching", "rest")}
     run.drain()
     assert_same_rows(stream.answers("whole"), expected(stream, whole), key=(0,), text="whole")
     for name, text in (("by_key", text_of("by_key")), ("reaching", FROM_STATE)):

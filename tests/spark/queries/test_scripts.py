@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.support.compare import assert_same_rows
 from tests.support.soak import SOAK
-from tests.support.streams import BEGIN, Stream, expected, settle
+from tests.support.streams import BEGIN, Stream, expected, first_window, settle
 from weft.spark.queries.validate import CannotChange
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -92,13 +92,13 @@ class Script:
         self.stream.write(files)
         time.sleep(0.3)
         self.run.query.stop()
-        self.run._live.replays.stop()  # its threads would not outlive a process
+        self.run.stop()  # its threads would not outlive a process
         self.start()
 
     def _look(self, registered: Registered) -> None:
         """What it sees, as the job says; one from the source sees what was asked for."""
         try:
-            since = self.run._live.since(registered.name)
+            since = first_window(self.run, registered.name)
             registered.answered = registered.name not in self.run.metrics()["waiting"]
         except CannotChange:
             registered.answered = False

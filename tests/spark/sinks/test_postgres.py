@@ -32,7 +32,7 @@ from weft.sql import parse
 
 psycopg = pytest.importorskip("psycopg", reason="the Postgres sink needs psycopg: pip install 'weft[postgres]'")
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

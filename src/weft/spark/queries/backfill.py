@@ -77,7 +77,9 @@ class Replays:
             return
         reading = self._readings[here.uri] = Reading()
         arguments = (name, held, reading, self._bound(acq, groupings))
-        reading.thread = threading.Thread(target=self._replay, args=arguments, daemon=True)
+        reading.thread = threading.Thread(
+            target=self._replay, args=arguments, name=f"weft-backfill-{name}", daemon=True
+        )
         reading.thread.start()
 
     def done(self, name: str, held: Held) -> bool:

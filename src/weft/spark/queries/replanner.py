@@ -110,7 +110,9 @@ class Replanner:
         return None if found.failed == before else found.failed
 
     def _begin(self, look: Callable[..., Found], basis: Basis, learned: Learned, *rest: object) -> None:
-        self.thread = threading.Thread(target=self._look, args=(look, basis, learned, *rest), daemon=True)
+        self.thread = threading.Thread(
+            target=self._look, args=(look, basis, learned, *rest), name="weft-planner", daemon=True
+        )
         self.thread.start()
 
     def _look(self, look: Callable[..., Found], basis: Basis, learned: Learned, *rest: object) -> None:
