@@ -17,8 +17,12 @@ from tests.support.serving import served as served
 CONFIG = "XDG_CONFIG_HOME"
 """Where `weft calibrate` keeps what it measured. Plans depend on it; tests must not."""
 
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""The quick compiler alone, for every JVM that a test starts: half the time of a batch, since none runs for long."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("JDK_JAVA_OPTIONS", JAVA_OPTIONS)
     before, folder = os.environ.get(CONFIG), tempfile.mkdtemp(prefix="weft-config-")
     os.environ[CONFIG] = folder
 

@@ -17,7 +17,7 @@ LIFE = """
 import json, os, sys
 from weft.spark import local_session
 
-spark = local_session({"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
+spark = local_session({"spark.driver.memory": "1g"})
 count = spark.range(10, numPartitions=1).mapInArrow(lambda batches: batches, "id long").count()
 folder = spark.conf.get("spark.python.unix.domain.socket.dir")
 found = {"count": count, "folder": folder, "mode": os.stat(folder).st_mode, "sockets": len(os.listdir(folder))}

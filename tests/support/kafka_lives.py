@@ -241,8 +241,7 @@ LIVES = {"die": die, "go_on": go_on, "formats": formats}
 
 
 def main(life: str, servers: str, folder: str) -> None:
-    quick = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    spark = local_session({**connectors(f"kafka:{servers}/rows?format=avro"), **quick})
+    spark = local_session({**connectors(f"kafka:{servers}/rows?format=avro"), "spark.driver.memory": "1g"})
     LIVES[life](spark, servers, Path(folder))
 
 

@@ -22,7 +22,7 @@ class DyingSink(PostgresSink):
 
 
 def main(folder: str, url: str) -> None:
-    spark = local_session({"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
+    spark = local_session({"spark.driver.memory": "1g"})
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{folder}/rows")
     job = weave(stream, QUERIES, watermark="20 seconds")
     job.start(sink=DyingSink(url), checkpoint=f"{folder}/state", available_now=True).wait()

@@ -49,8 +49,7 @@ WORKLOADS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def main(folder: str, workload: str = "every") -> None:
-    # The quicker compiler alone: a life that is soon killed is mostly start-up.
-    spark = local_session({"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
+    spark = local_session({"spark.driver.memory": "1g"})
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{folder}/rows")
     queries, how = WORKLOADS[workload]
     pace.PATIENCE = 0.0
