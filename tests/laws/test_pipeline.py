@@ -15,12 +15,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import sampled_from
 
 from tests.support.compare import allowances, assert_same_rows, spark_answers
+from tests.support.soak import SOAK
 from tests.support.twin import Call, Fragment, Query, ValueColumn
 from tests.support.workloads import DELAYS, SCENES, Case, cases
 from weft.spark import Job, Run, weave
 from weft.spark.options import LEAST_MEMORY
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 ONE_SESSION = settings(
     derandomize=True,
@@ -29,6 +30,11 @@ ONE_SESSION = settings(
     phases=[Phase.explicit, Phase.generate],  # shrinking would run Spark for hours
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+
+
+def a_few_or(many: int) -> pytest.MarkDecorator:
+    """So many workloads, or two: Hypothesis begins with the smallest there is, and the second says something."""
+    return pytest.mark.parametrize("examples", [2, pytest.param(many * SOAK, marks=pytest.mark.slow)])
 
 
 def texts(case: Case) -> list[str]:
@@ -40,23 +46,25 @@ def bounded(spark: Any, case: Case, phantoms: str, groupings: str) -> Job:
     return weave(rows, texts(case), event_time="ts", phantoms=phantoms, groupings=groupings, table_memory=LEAST_MEMORY)
 
 
-@settings(ONE_SESSION, max_examples=6)
-@given(
-    case=cases(max_queries=40, cql=True),
-    phantoms=sampled_from(["always", "auto"]),
-    groupings=sampled_from(["lfta", "native"]),
-)
-def test_a_bounded_table_gives_the_rows_of_plain_spark_and_of_plain_loops(
-    spark: Any, case: Case, phantoms: str, groupings: str
-) -> None:
-    found = {name: frame.toArrow() for name, frame in bounded(spark, case, phantoms, groupings).answers().items()}
-    expected = spark_answers(spark, case.table, case.queries)
-    for query in case.queries:
-        oracle = case.naive(query)
-        rows = found[query.name]
-        given = {"magnitudes": allowances(oracle), "key": query.key_positions, "text": query.text}
-        assert_same_rows(rows, expected[query.name], **given)
-        assert_same_rows(rows, oracle)
+@a_few_or(6)
+def test_a_bounded_table_gives_the_rows_of_plain_spark_and_of_plain_loops(spark: Any, examples: int) -> None:
+    @settings(ONE_SESSION, max_examples=examples)
+    @given(
+        case=cases(max_queries=40, cql=True),
+        phantoms=sampled_from(["always", "auto"]),
+        groupings=sampled_from(["lfta", "native"]),
+    )
+    def same_rows(case: Case, phantoms: str, groupings: str) -> None:
+        found = {name: frame.toArrow() for name, frame in bounded(spark, case, phantoms, groupings).answers().items()}
+        expected = spark_answers(spark, case.table, case.queries)
+        for query in case.queries:
+            oracle = case.naive(query)
+            rows = found[query.name]
+            given = {"magnitudes": allowances(oracle), "key": query.key_positions, "text": query.text}
+            assert_same_rows(rows, expected[query.name], **given)
+            assert_same_rows(rows, oracle)
+
+    same_rows()
 
 
 def write_files(folder: Path, tables: list[pa.Table]) -> None:
@@ -86,30 +94,32 @@ def start(
     return run
 
 
-@settings(ONE_SESSION, max_examples=6)
-@given(
-    case=cases(max_queries=12),
-    delay=DELAYS,
-    technique=sampled_from(["auto", "daba", "slick_deque_non_inv"]),
-    phantoms=sampled_from(["always", "never"]),
-    groupings=sampled_from(["native", "lfta"]),
-)
-def test_batches_with_late_rows_give_the_rows_and_the_drops_of_plain_loops(
-    spark: Any, case: Case, delay: int, technique: str, phantoms: str, groupings: str
-) -> None:
-    with TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        write_files(folder / "rows", case.tables)
-        run = start(spark, folder, case, delay, technique, phantoms, groupings)
-        before_drain = run.answers()
-        late = run.metrics()["late_by_query"]
-        run.drain()
-        for query in case.queries:
-            oracle = case.naive(query, delay)
-            early = [answer for batch in oracle.batches for answer in batch]
-            assert before_drain[query.name].num_rows == len(early), query.text
-            assert_same_rows(run.answers()[query.name], oracle)
-            assert late.get(query.name, 0) == oracle.late, query.text
+@a_few_or(6)
+def test_batches_with_late_rows_give_the_rows_and_the_drops_of_plain_loops(spark: Any, examples: int) -> None:
+    @settings(ONE_SESSION, max_examples=examples)
+    @given(
+        case=cases(max_queries=12),
+        delay=DELAYS,
+        technique=sampled_from(["auto", "daba", "slick_deque_non_inv"]),
+        phantoms=sampled_from(["always", "never"]),
+        groupings=sampled_from(["native", "lfta"]),
+    )
+    def same_rows(case: Case, delay: int, technique: str, phantoms: str, groupings: str) -> None:
+        with TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            write_files(folder / "rows", case.tables)
+            run = start(spark, folder, case, delay, technique, phantoms, groupings)
+            before_drain = run.answers()
+            late = run.metrics()["late_by_query"]
+            run.drain()
+            for query in case.queries:
+                oracle = case.naive(query, delay)
+                early = [answer for batch in oracle.batches for answer in batch]
+                assert before_drain[query.name].num_rows == len(early), query.text
+                assert_same_rows(run.answers()[query.name], oracle)
+                assert late.get(query.name, 0) == oracle.late, query.text
+
+    same_rows()
 
 
 def lateness(case: Case) -> int:
@@ -127,6 +137,7 @@ SINCE_1970 = SCENES.filter(lambda scene: scene.base > 0 and scene.disorder < 10*
 """Spark's watermark begins at 1970: it takes all rows before for late. It also needs rows nearly in order to move."""
 
 
+@pytest.mark.slow
 def test_before_drain_a_stream_without_late_rows_gives_what_sparks_append_mode_gives(spark: Any) -> None:
     emitted = 0
 
