@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,9 +21,13 @@ CONFIG = "XDG_CONFIG_HOME"
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """The quick compiler alone, for every JVM that a test starts: half the time of a batch, since none runs for long."""
 
+ROOM = 2 << 30
+"""Bytes that the files of all tests need at most."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("JDK_JAVA_OPTIONS", JAVA_OPTIONS)
+    _keep_files_in_memory()
     before, folder = os.environ.get(CONFIG), tempfile.mkdtemp(prefix="weft-config-")
     os.environ[CONFIG] = folder
 
@@ -31,6 +36,13 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(CONFIG) if before is None else os.environ.update({CONFIG: before})
 
     config.add_cleanup(put_back)
+
+
+def _keep_files_in_memory() -> None:
+    """Checkpoints wait for the disk with every batch; in memory, where there is enough of it, they do not."""
+    memory = Path("/dev/shm")
+    if "TMPDIR" not in os.environ and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOM:
+        os.environ["TMPDIR"] = os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.tempdir = str(memory)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -29,7 +29,11 @@ PAIRS = [
     for operator in OPERATORS
     if recipe.accepts(OPERATORS[operator])
 ]
-COMPILED = [pair for pair in PAIRS if pair[1] in ("int_sum", "float_sum", "argmax_last", "moments_2")]
+COMPILED = [
+    pytest.param(*pair, marks=pytest.mark.slow) if pair[1] in ("int_sum", "moments_2") else pair
+    for pair in PAIRS
+    if pair[1] in ("int_sum", "float_sum", "argmax_last", "moments_2")
+]
 MANY = [pair for pair in PAIRS if TECHNIQUES[pair[0]].many]
 WIDTHS = {"moments_2": 3, "moments_3": 4, "moments_4": 5, "comoments": 6}
 

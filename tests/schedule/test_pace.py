@@ -13,7 +13,7 @@ from tests.support.refreshing import MINUTE, Job, asked, workloads
 from weft.schedule import AtMostQuery, Pace
 from weft.schedule.pace import LEAST, PATIENCE
 
-seeded = settings(derandomize=True, deadline=None, max_examples=20)
+seeded = settings(derandomize=True, deadline=None, max_examples=12)
 SECOND = MINUTE // 4
 """Of the clock, in event time: they may differ, and batches are fewer."""
 BATCHES = 250

@@ -55,7 +55,7 @@ def test_what_a_batch_writes_does_not_grow_with_the_window(tmp_path: Path, rows:
         settled = written[-2 * window :]
         return sum(r for r, _ in settled) / len(settled), sum(s for _, s in settled) / len(settled)
 
-    (record_short, state_short), (record_long, state_long) = mean(64), mean(256)
+    (record_short, state_short), (record_long, state_long) = mean(32), mean(128)
     assert record_long < 1.5 * record_short
     assert state_long < 1.2 * state_short if 8 * 16 * rows > LARGE else state_long < 1.5 * state_short
 
