@@ -39,7 +39,7 @@ test-slow: jdk $(STAMP) ## slow tests: kills, clusters, Kafka, Postgres, the pag
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
 soak: jdk $(STAMP) ## the tests that draw at random, ten times as long: a hundred and more kills, thousands of scripts
-	WEFT_SOAK=10 $(BIN)/python -m pytest tests/spark/queries tests/spark/execution -k "script or random_moments" $(ARGS)
+	WEFT_SOAK=10 $(BIN)/python -m pytest tests/spark/queries tests/spark/execution tests/laws/test_pipeline.py -k "script or random_moments or pipeline" $(ARGS)
 
 kills: jdk $(STAMP) ## one job, killed a hundred times at random moments: every answer is there, once
 	WEFT_KILLS=100 $(BIN)/python -m pytest tests/spark/execution/test_recovery.py -k "random_moments_the_sink" --durations=1 $(ARGS)

@@ -164,7 +164,7 @@ def test_a_start_that_fails_reads_no_past_any_more(stream: Stream, monkeypatch: 
     monkeypatch.setattr(Replays, "_read_again", read)
     stopped_while_it_waits(stream)
     assert len(ended) == 1
-    parts = ("weft.spark.sinks.base.ParquetSink.open", "weft.spark.execution.stream_execution._begun")
+    parts = ("weft.spark.sinks.parquet.ParquetSink.open", "weft.spark.execution.stream_execution._begun")
     for starts, what in enumerate(parts, 2):
         with monkeypatch.context() as refusing:
             refusing.setattr(what, refuse)
