@@ -31,7 +31,7 @@ def test_ten_thousand_rows_a_second_and_tri_weave_with_auto_are_the_default() ->
         ({"strategy": "best"}, f"no strategy 'best'; choose one of {', '.join(STRATEGIES)}"),
         ({"technique": "pains"}, "no technique 'pains'; choose one of blocks, auto, panes, panes_inv"),
         ({"rate": -1}, "must not be negative, got -1"),
-        ({"rate": "many"}, "must be a number of rows a second, such as 10000 or 1.2, got 'many'"),
+        ({"rate": "many"}, "must be a number of rows per second, such as 10000 or 1.2, got 'many'"),
         ({"rate": float("nan")}, "must be a number"),
         ({"rate": float("inf")}, "must be a number"),
         ({"rate": "1/0"}, "must be a number"),

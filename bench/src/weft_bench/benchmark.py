@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Say = Callable[[str], None]
-"""Told what is being done, for whoever waits."""
+"""Reports progress to the user."""
 
 
 class BadSetting(WeftError):

@@ -51,7 +51,7 @@ def command(benchmark: Benchmark) -> Callable[..., None]:
         if as_json:
             typer.echo(json.dumps(report.as_json()))
         else:
-            # Where nobody looks at a terminal, the table is as wide as it needs to be.
+            # Output to a file or pipe is as wide as the table needs.
             console = Console()
             console = console if console.is_terminal else Console(width=250)
             if benchmark.show is None:

@@ -1,4 +1,4 @@
-"""A stream of stock trades that nobody made: seeded, and native Spark expressions throughout.
+"""A seeded stream of made-up stock trades, all in native Spark expressions.
 
 Every trade is a function of its number, the seed and the rate, so a live stream and a table of the same settings hold
 the same trades. Names are real, prices and trades are not.

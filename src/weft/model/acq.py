@@ -1,4 +1,4 @@
-"""An aggregate continuous query, as the rest of weft sees it: no text left to parse, no type known yet."""
+"""An aggregate continuous query (ACQ): parsed, its types not known yet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Refresh = Literal["exact", "at_most"]
 
 
 class InvalidWorkload(WeftError):
-    """Queries that cannot stand in one workload."""
+    """Queries that cannot be in one workload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +76,15 @@ class ACQ:
     having: Expression | None = None
     refresh: Refresh = "exact"
     asked: Window | None = None
-    """At most: the window that was asked for, where `window` has an interval for its slide."""
+    """SLIDE AT MOST: the window as the user wrote it, where `window` has an interval for its slide."""
     priority: int = 0
-    """At most: of queries that are due at the same time, the one with the greater priority comes first."""
+    """SLIDE AT MOST: of queries that are due at the same time, the one with the greater priority comes first."""
     text: str = field(default="", compare=False)
     spark_sql: str = field(default="", compare=False)
     ttl: Ttl | None = field(default=None, compare=False)
-    """None: it lives as long as the job."""
+    """None: until the job ends."""
     begins: tuple[int, int] = field(default=(1, 1), compare=False)
-    """Line and column of `text` in the whole text that it was given in."""
+    """Line and column where `text` begins in the file or string that it comes from."""
 
     @property
     def shown(self) -> Window:
@@ -93,7 +93,7 @@ class ACQ:
 
     @property
     def identity(self) -> str:
-        """Text that is the same where a query asks for the same, and that can be parsed again."""
+        """Equal for queries with equal answers; can be parsed again."""
         return self.text if self.refresh == "at_most" else self.spark_sql
 
     @property
@@ -103,7 +103,7 @@ class ACQ:
 
 
 class Workload(Sequence[ACQ]):
-    """Queries with different names, in the order in which they were given."""
+    """Queries with different names, in the order of the input."""
 
     def __init__(self, queries: Iterable[ACQ]) -> None:
         self._queries = tuple(queries)

@@ -1,9 +1,9 @@
-"""SLIDE AT MOST: where such a query may be answered, and for which windows it is.
+"""SLIDE AT MOST: when such a query may be answered, and for which windows it is.
 
-Whoever asks for an answer at least every two minutes leaves it to weft when that is. Its slices are cut at every
-interval, and any window that begins and ends at one may be the next to be answered. The interval hangs on the query
-alone, so that nobody's windows change when others come and go; and each interval divides the next one, so that queries
-whose periods have little in common still meet.
+A query that needs an answer at least every two minutes lets weft decide when. Its slices are cut at every interval,
+and any window that begins and ends at one may be answered next. The interval depends on the query alone, so that its
+windows stay the same when other queries join or leave. Each interval divides the next one, so that queries whose
+periods have little in common still share slices.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def interval(window: Window) -> int:
 
 
 def at_intervals(query: ACQ) -> ACQ:
-    """A query that may be answered at every interval, where it leaves the choice; others as they are."""
+    """A query with SLIDE AT MOST, with its interval as the slide; others unchanged."""
     if query.refresh == "exact" or query.asked is not None:
         return query
     return replace(query, window=Window(query.window.length, interval(query.window)), asked=query.window)
@@ -49,7 +49,7 @@ def at_intervals(query: ACQ) -> ACQ:
 class Refresh:
     """The windows that a query is answered for in a batch: those that end at `first`, `first + step`, ... up to `last`.
 
-    Without a first one: all that hold rows, where windows of the query as it was asked end.
+    Without a first one: all windows of the query, as the user wrote it, that hold rows.
     """
 
     first: int | None
@@ -58,5 +58,5 @@ class Refresh:
 
     @property
     def count(self) -> int:
-        """How many windows, where all are named; else one stands for them."""
+        """The number of windows; 1 where there is no first."""
         return 1 if self.first is None else (self.last - self.first) // self.step + 1

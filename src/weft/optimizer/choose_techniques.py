@@ -1,6 +1,6 @@
-"""Which technique builds a tree's windows, operator by operator: the fastest measured for the windows that it has.
+"""Choose the technique that combines a tree's slices into windows, per operator: the fastest for its windows.
 
-Speeds are nanoseconds of one core, from `weft calibrate` on this machine, or weft's defaults. What a technique takes
+Speeds are nanoseconds of one core, from `weft calibrate` on this machine, or weft's defaults. The time of a technique
 follows from four counts, which are the same for every group:
 
     kept      partials that the tables of a batch are built over
@@ -35,19 +35,19 @@ OPERATORS_OF: Mapping[str, tuple[str, ...]] = {
     "min": ("max", "argmax_first"),
     "min_by": ("argmax_first",),
 }
-"""The operators that combine a component, where they are not called as it is."""
+"""The operators that combine a component, where their names differ from it."""
 
 BOUNDED = ("slick_deque_inv", "daba")
-"""No slide takes more than a constant number of operations; the first that accepts an operator serves it."""
+"""Each slide takes a constant number of operations; the first that accepts an operator is used."""
 
 
 class BadLatency(PlanError):
-    """A latency that nobody can promise."""
+    """An unknown latency."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a tree's windows ask for, a group and a second of stream."""
+    """The four counts of a tree, per group and second of stream."""
 
     kept: float
     passed: float
@@ -82,10 +82,10 @@ STAND_INS: Mapping[str, str] = {
     "moments_3": "moments_2",
     "moments_4": "comoments",
 }
-"""Operators that are not measured, and those that take much the same."""
+"""Operators that are not measured, and measured ones with about the same speed."""
 
 CANDIDATES = ("prefix", "blocks", "panes", "two_stacks", "slick_deque_inv", "slick_deque_non_inv")
-"""What `auto` chooses from. The others are slower than one of these over whole columns, whatever the windows."""
+"""What `auto` chooses from. The others are slower than one of these over columns, for any windows."""
 
 
 def serve(plan: Plan, speeds: Speeds | None = None, *, latency: Latency = "batch", batch_seconds: float = 10.0) -> Plan:
@@ -109,7 +109,7 @@ def known_latency(name: str) -> Latency:
 
 
 def operators_of(calls: Collection[tuple[Call, ...]]) -> tuple[str, ...]:
-    """The operators that these calls may need; what users define has tables of its own."""
+    """The operators that these calls may need; aggregates of users have their own tables."""
     kinds = dict.fromkeys(c.kind for c in components(tuple(chain.from_iterable(calls)), {}))
     found = chain.from_iterable(OPERATORS_OF.get(kind, (kind,)) for kind in kinds)
     return tuple(sorted({"int_sum", *(o for o in found if o in ALGEBRAS)}))  # every tree counts its rows

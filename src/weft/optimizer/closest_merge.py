@@ -1,4 +1,4 @@
-"""The merge that came closest: why a plan has the trees that it has."""
+"""The closest merge that was not made: why a plan has its trees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.optimizer.strategies.base import Positioned, groupings
 from weft.plan.logical import Feed, Plan, Refusal
 
 MOST_TREES = 10_000
-"""Of more trees nobody reads which two came closest, and looking takes longer than planning them."""
+"""With more trees it is not looked for: that would take longer than planning."""
 
 
 def find_refused_merge(plan: Plan, cost: Cost) -> Plan:

@@ -1,7 +1,7 @@
-"""A cluster on paper: what a plan asks of each node, when keys are skewed, nodes are slow, and one is lost.
+"""A model of a cluster: the load of each node when keys are skewed, nodes are slow, and one is lost.
 
-As weft runs on Spark: rows are aggregated wherever there is room, so that work divides; partials go to the bucket of
-their group, and a bucket stays where its state is. A node is a machine like the one that was calibrated.
+As in weft on Spark: rows are aggregated on any node, so that this work divides evenly; partials go to the bucket of
+their group, and a bucket stays on the node with its state. A node is a machine like the calibrated one.
 
     native   rows * passes * row                            / nodes
     final    partials, kept partials, operations, answers   * the node's share of the groups that have rows
@@ -28,7 +28,7 @@ MICROS = 1_000_000
 
 
 class BadCluster(PlanError):
-    """Nodes, keys or odds that there cannot be."""
+    """Impossible nodes, keys or probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class ClusterLoad:
     hashed: Floats
     """Of each node, its buckets as they come."""
     placed: Floats
-    """The same with each bucket put on the node that has least to do, the dearest first."""
+    """The same with each bucket put on the least loaded node, the most expensive first."""
     batch_seconds: Floats
     """Of batches with slow nodes among the others, over the stream's seconds in a batch: above 1 it falls behind."""
     recovery_seconds: float
@@ -115,7 +115,7 @@ def simulate(
         for at in (homes, to_lowest(shares, np.zeros(cluster.nodes)))
     )
     slow = np.where(random.random((batches, cluster.nodes)) < cluster.slow, cluster.slowness, 1.0)
-    # Rows go to whoever is free; a bucket waits for its node.
+    # Rows go to any free node; a bucket waits for its own.
     of_rows = took.rows / (1 / slow).sum(axis=1)
     of_buckets = ((hashed - native) * slow).max(axis=1)
     recovery, catching = _lost(plan, weights, stream, shares, homes, cluster, took)
@@ -140,7 +140,7 @@ def least_nodes(
     A cluster of twice the nodes has buckets of half the groups, but a group has one bucket.
     """
 
-    # What there is to do does not hang on who does it.
+    # The work does not depend on the number of nodes.
     present, _, took = _estimated(plan, weights, keys, stream)
 
     def fits(nodes: int) -> bool:

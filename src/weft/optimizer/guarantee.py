@@ -1,10 +1,10 @@
 """What is certain about a plan's savings, without looking at all other plans.
 
-Theorem 1 (paper 2): Weave Share saves at least a quarter of what the best plan with a pass a tree saves, if windows
+Theorem 1 (paper 2): Weave Share saves at least a quarter of what the best plan with a pass per tree saves, if windows
 tumble, rows are many beside slices, and it merges at least half as often as the best plan. That best plan is not known,
 but it merges all but one query of each grouping at most.
 
-And for any plan: it costs at least one pass a grouping and the final operations that no merge can save. What a plan
+And for any plan: it costs at least one pass per grouping and the final operations that no merge can save. What a plan
 saves, over what is left to save then, is a share that it makes for sure.
 """
 

@@ -31,16 +31,16 @@ from weft.plan.check import check_plan
 from weft.plan.logical import Plan
 
 DEFAULT_RATE = 10_000
-"""Rows a second, where nobody says otherwise."""
+"""Rows per second, where none is given."""
 
 COSTS: Mapping[str, bool] = {"operations": False, "seconds": True}
-"""What plans are compared by: the papers' operations, or seconds, for which the machine must have been measured."""
+"""What plans are compared by: the papers' operations, or seconds, which need a calibrated machine."""
 
 Rate = int | float | str | Fraction | Decimal
 
 
 class CannotOptimize(PlanError):
-    """A request that names no workload, strategy, technique or rate that there is."""
+    """A request without queries, or with an unknown strategy, technique or rate."""
 
 
 def _gate(plan: Plan, cost: Cost) -> Plan:
@@ -49,7 +49,7 @@ def _gate(plan: Plan, cost: Cost) -> Plan:
 
 
 STAGES: tuple[Callable[[Plan, Cost], Plan], ...] = (
-    # Needs the trees that the strategy settled on: says which merge came closest, and what it would have cost.
+    # Needs the trees that the strategy settled on: says which merge was the closest, and its cost.
     find_refused_merge,
     # Needs the cost: says what share of all possible savings is certain, and whether theorem 1 holds.
     find_guarantee,
@@ -69,7 +69,7 @@ def optimize(
     weights: Weights | None = None,
     stream: Stream | None = None,
 ) -> Plan:
-    """Plan the queries for a stream of `rate` rows a second.
+    """Plan the queries for a stream of `rate` rows per second.
 
     `cost="seconds"` keeps the plan that takes the least by the weights of a machine, for such a stream: see
     `weft.optimizer.strategies.by_seconds`.
@@ -95,14 +95,15 @@ def optimize(
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Plans are values without cycles: looking for some among a million queries takes longer than planning them."""
+    """Plans are values without cycles: collecting garbage among a million queries takes longer than planning them."""
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
-            if not gc.get_freeze_count():  # what is there counts as old: else the next small collection looks at it all
+            # Moves all objects to the oldest generation: else the next small collection visits them.
+            if not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
@@ -122,7 +123,7 @@ def _exact_rate(rate: Rate) -> Fraction:
     try:
         exact = Fraction(str(rate).replace("_", "").strip())
     except (ValueError, ZeroDivisionError):
-        raise CannotOptimize(f"rate must be a number of rows a second, such as 10000 or 1.2, got {rate!r}") from None
+        raise CannotOptimize(f"rate must be a number of rows per second, such as 10000 or 1.2, got {rate!r}") from None
     if exact < 0:
-        raise CannotOptimize(f"rate must not be negative, got {rate}; give rows a second, such as 10000 or 1.2")
+        raise CannotOptimize(f"rate must not be negative, got {rate}; give rows per second, such as 10000 or 1.2")
     return exact

@@ -58,7 +58,7 @@ class Shape:
     maximum_slide: int = 3600
     """Smax"""
     rate: Fraction = Fraction(100)
-    """Rows a second. Says nothing about the queries, but a plan needs it."""
+    """Rows per second. Says nothing about the queries, but a plan needs it."""
     skew: float = 0.6
     """Zskew: 0 draws all slides alike, above 0 long ones more often, below 0 short ones."""
     maximum_overlap: float = 50

@@ -35,7 +35,9 @@ def _queries(plan: Plan) -> Iterator[str]:
     placed = Counter(chain.from_iterable(tree.queries for tree in plan.trees))
     yield from (f"query {q.name} is in no tree" for q in plan.workload if q.name not in placed)
     yield from (f"query {name} is in {count} trees" for name, count in placed.items() if count > 1)
-    yield from (f"a tree has {name}, which nobody asked for" for name in placed if name not in plan.workload.by_name)
+    yield from (
+        f"a tree has {name}, which is not in the workload" for name in placed if name not in plan.workload.by_name
+    )
     yield from (f"tree {number} has no query" for number, tree in enumerate(plan.trees, 1) if not tree.queries)
 
 

@@ -1,4 +1,4 @@
-"""A plan explains itself: what is shared, what that costs, and which merge came closest."""
+"""A plan explains itself: what is shared, what that costs, and which merge was the closest."""
 
 from __future__ import annotations
 

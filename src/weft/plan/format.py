@@ -31,7 +31,7 @@ def duration(microseconds: int) -> str:
 
 
 def amount(value: Fraction) -> str:
-    """Operations a second: two decimals, thousands apart.
+    """Operations per second: two decimals, thousands apart.
 
     >>> amount(Fraction(43, 10)), amount(Fraction(1234567))
     ('4.30', '1,234,567.00')

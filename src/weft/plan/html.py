@@ -19,7 +19,7 @@ PAGE_WIDTH = 1180
 ROW = 22
 """Height of a query: room for its label."""
 WIDEST_BAND = 18
-"""The band of the dearest query, in pixels; all others in proportion, but never thinner than a hair."""
+"""The band of the most expensive query, in pixels; all others in proportion, but never thinner than one pixel."""
 
 STYLE = """
 .weft-plan { color-scheme: light dark; --ink: #1c2330; --dim: #667085; --page: #fcfcfa; --line: #dcdfe4;

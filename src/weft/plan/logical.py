@@ -27,14 +27,14 @@ class Tree:
     queries: tuple[str, ...]
     edges: Edges
     edge_rate: Fraction
-    """Slices a second."""
+    """Slices per second."""
     omega: Fraction
-    """Final operations a slice."""
+    """Final operations per slice."""
     technique: str
     serving: tuple[Served, ...] = ()
-    """Empty until the plan is to run."""
+    """Empty until techniques are chosen."""
     edge_rate_high: Fraction | None = None
-    """Where edges were not counted but enclosed: they are no fewer than `edge_rate`, and no more than this."""
+    """Where edges are bounded instead of counted: there are at least `edge_rate`, and at most this many."""
 
     @property
     def final_cost(self) -> Fraction:
@@ -53,24 +53,24 @@ class Feed:
     edge_rate: Fraction
     trees: tuple[int, ...]
     fold_cost: Fraction = Fraction(0)
-    """Operations a second in which trees fold slices of the feed into their own; none where a tree feeds itself."""
+    """Operations per second in which trees fold slices of the feed into their own; none where a tree feeds itself."""
     edge_rate_high: Fraction | None = None
     """As for a tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The best merge that was left: why a plan has the trees that it has."""
+    """The best merge that was not made: why a plan has its trees."""
 
     left: int
     right: int
     cost: Fraction
-    """What the whole plan would cost with the two trees (by index) merged."""
+    """The cost of the plan if the two trees (by index) were merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing that theorem 1 asks for; `problem` says what is in the way, None where nothing is."""
+    """A condition of theorem 1; `problem` says why it does not hold, None where it does."""
 
     asks: str
     problem: str | None = None
@@ -78,7 +78,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What is certain about a plan: it makes at least `share` of the savings of any plan with a pass a tree."""
+    """A lower bound: the plan saves at least `share` of what any plan with a pass per tree saves."""
 
     conditions: tuple[Condition, ...]
     share: Fraction
@@ -91,7 +91,7 @@ class Guarantee:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Trees with their feeds and costs; `cost` is in aggregate operations a second."""
+    """Trees with their feeds and costs; `cost` is in aggregate operations per second."""
 
     workload: Workload
     strategy: str
@@ -101,16 +101,16 @@ class Plan:
     feeds: tuple[Feed, ...]
     cost: Fraction
     unshared: Fraction
-    """What the same queries cost with a tree each."""
+    """The cost of the same queries with one tree per query."""
     optimal: bool = False
-    """Found by looking at all plans in which the trees of a grouping have a pass each, or all fold one slicing."""
+    """The cheapest of all plans in which the trees of a grouping have a pass each, or all fold one slicing."""
     refused: Refusal | None = None
     guarantee: Guarantee | None = None
     seconds: float | None = None
-    """Calibrated seconds of work a second of stream; None where the machine was not measured."""
+    """Calibrated seconds of work per second of stream; None where the machine was not measured."""
     seconds_of: tuple[float, int] | None = None
-    """Where the plan was chosen by seconds: what the strategy's own plan takes, and how many were compared."""
+    """Where plans were compared by seconds: those of the strategy's own plan, and how many plans were compared."""
     calibrated: bool = False
     """Techniques were chosen by speeds measured on this machine."""
     cost_high: Fraction | None = None
-    """Where edges were not counted but enclosed: the plan costs no less than `cost`, and no more than this."""
+    """Where edges are bounded instead of counted: the plan costs at least `cost`, and at most this much."""

@@ -79,7 +79,7 @@ class PassSharing:
 
     def _table(self) -> str:
         head = "".join(f"<th>{word}</th>" for word in ("pass", "from", "signature"))
-        numbers = "".join(f'<th class="n">{word}</th>' for word in ("queries", "trees", "partials a row"))
+        numbers = "".join(f'<th class="n">{word}</th>' for word in ("queries", "trees", "partials per row"))
         rows = "\n".join(
             f"<tr><td>{escape(p.name)}</td><td>{escape(p.fed_by or 'rows')}</td><td>{escape(_signature(p))}</td>"
             f'<td class="n">{p.queries}</td><td class="n">{p.trees}</td>'
@@ -99,7 +99,7 @@ def _signature(p: SharedPass) -> str:
 
 def _note(p: SharedPass) -> str:
     queries = f"{p.queries} {'query' if p.queries == 1 else 'queries'}"
-    return queries if p.partials is None else f"{queries}, {p.partials:.3g} partials a row"
+    return queries if p.partials is None else f"{queries}, {p.partials:.3g} partials per row"
 
 
 def _band(left: int, right: int, y: float, to: float, kind: str) -> str:

@@ -1,9 +1,9 @@
-"""What a plan keeps of values: how much at most, and the sketch that would do with less.
+"""Memory for values that percentiles, distinct counts and modes keep: an upper bound, and sketches that need less.
 
-A value that a window covers is kept once a tree, whatever the number of queries and of windows that overlap, and for
-each query it is added once to a window that slides and taken away once. Exact aggregates keep the values of all rows,
-whoever shares a tree; they are sent once a feed. A sketch is made for each slice and group and stays as it is when
-slices are put together, so finer slices hold more samples: see `optimizer.estimate` for what that weighs.
+A value is kept once per tree, however many queries and overlapping windows cover it. Each query adds it once to its
+sliding window and removes it once. Exact aggregates keep the values of all rows, with or without sharing; they are sent
+once per feed. A sketch is made for each slice and group and does not shrink when slices are combined, so finer slices
+hold more samples: see `optimizer.cost.seconds` for the cost.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from weft.plan.format import duration
 from weft.plan.logical import Plan
 
 POINT = 16
-"""Bytes of a value and how often it came; a text has its own length more."""
+"""Bytes of a value and its count; for strings, their length comes on top."""
 
 ACCURACIES = ("10000", "1000", "100")
-"""Of percentiles that take the place of exact ones: the finest that fits."""
+"""Of approximate percentiles that replace exact ones: the finest that fits is suggested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Synopsis:
-    """The values of one component that a tree keeps."""
+    """The values that a tree keeps for one component."""
 
     feed: int
     tree: int
@@ -38,9 +38,9 @@ class Synopsis:
     readers: int
     """Aggregates of queries that read it."""
     slices: float
-    """Slices a second of the feed, each with a partial for every group."""
+    """Slices per second of the feed, each with a partial for every group."""
     groups: float
-    """At most, as far as the plan knows: 1 without keys."""
+    """An upper bound: 1 without keys, infinite with keys."""
 
     @property
     def points(self) -> int | None:
@@ -53,7 +53,7 @@ class Synopsis:
         return setting * 2 if kind.startswith("heavy_") else None
 
     def values(self, rate: float, groups: float | None = None) -> float:
-        """That come in a second: one a row, if none came twice, or as many as the sketches of all groups hold."""
+        """Per second: one per row if all differ, or as many as the sketches of all groups hold."""
         groups = self.groups if groups is None else min(groups, self.groups)
         return rate if self.points is None else min(rate, self.points * self.slices * groups)
 
@@ -62,7 +62,7 @@ class Synopsis:
         return POINT * self.values(rate, groups) * self.length / 1_000_000
 
     def moves(self, rate: float, groups: float | None = None) -> float:
-        """Values that come into windows and leave them, a second, for all queries."""
+        """Values that enter and leave windows, per second, for all queries."""
         return 2 * self.values(rate, groups) * self.readers
 
 
@@ -96,7 +96,7 @@ def explain_synopses(plan: Plan) -> list[str]:
 
 
 def warn_of_synopses(plan: Plan, limit: int | None) -> list[str]:
-    """Where together they may pass the limit: by how much, and what would fit."""
+    """If together they may exceed the limit: the bound, and sketches that fit."""
     found, rate = list(synopses(plan)), float(plan.rate)
     most = sum(each.bytes(rate) for each in found)
     if limit is None or most <= limit:
@@ -107,7 +107,7 @@ def warn_of_synopses(plan: Plan, limit: int | None) -> list[str]:
 
 
 def _smaller(synopsis: Synopsis, call: Call, rate: float, limit: int) -> str | None:
-    """The finest sketch that fits, or else the smallest, with what it takes; None: there is none that takes less."""
+    """The finest sketch that fits, or else the smallest, with its size; None: no sketch is smaller."""
     for form in (forms := instead(call)):
         (component,) = components([form], {})
         takes = replace(synopsis, component=component).bytes(rate, groups=1)
@@ -117,7 +117,7 @@ def _smaller(synopsis: Synopsis, call: Call, rate: float, limit: int) -> str | N
 
 
 def instead(call: Call) -> tuple[Call, ...]:
-    """What asks for nearly the same and keeps a sketch, the finest first.
+    """Calls that give nearly the same answer from a sketch, the finest first.
 
     >>> [form.arguments for form in instead(Call("median", ("price",)))]
     [('price', '0.5', '10000'), ('price', '0.5', '1000'), ('price', '0.5', '100')]

@@ -1,7 +1,6 @@
-"""Queries that want an answer at least so often: what they share, and when each runs.
+"""SLIDE AT MOST: queries that are answered at least once per period; what they share, and when each runs.
 
-Pure values and functions: the clock, the costs and the time that is left are given by whoever drives it, a simulator or
-a running job.
+Pure values and functions: the caller, a simulator or a running job, passes the clock, the costs and the time left.
 """
 
 from __future__ import annotations

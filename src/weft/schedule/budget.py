@@ -1,4 +1,4 @@
-"""What runs in the time that is left: the loop that the simulator and a running job share."""
+"""The loop that runs tasks while time is left; a running job and the simulator share it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Budget:
 def run_within(
     queue: Queue, now: int, budget: Budget, price: Callable[[SharedRun], float], early: bool = True
 ) -> tuple[list[SharedRun], Budget]:
-    """Run after run while time is left, the most urgent first; `price` says what one takes, by guessing or by doing it.
+    """Take runs while time is left, the most urgent first; `price` returns what one takes, estimated or measured.
 
-    What is due may take more than is left: nobody starves because a run is longer than every budget. What is not due
-    yet runs only where its price fits, so that it never delays what is.
+    A run that is due may take more time than is left, so that no query starves because its run is longer than every
+    budget. A run that is not due yet must fit, so that it never delays one that is.
     """
     runs: list[SharedRun] = []
     while budget.left > 0:

@@ -61,7 +61,7 @@ def schedule_cost(tasks: Sequence[Task], cost: ScheduleCosts) -> float:
 
 
 def stairs_cost(prices: Sequence[tuple[float, int]]) -> float:
-    """Of (price, period), the dearest first: what is due at the same time costs what the dearest of it costs."""
+    """Of (price, period), the highest price first: what is due at the same time costs the highest of its prices."""
     total, covered = 0.0, Fraction(0)
     periods: tuple[int, ...] = ()
     for price, period in prices:

@@ -1,10 +1,10 @@
-"""How long refreshing may take in the next batch, so that the stream does not fall behind for it.
+"""How long refreshing may take in the next batch without making the stream fall behind.
 
-A batch has a price whatever it holds. One that takes a second longer finds a second's more rows, and those cost only
-what rows cost: as long as rows alone leave time, batches that are longer by a constant stay bounded, and the time that
-the price of a batch took before is there for refreshing. A part of a batch, not a constant, would be a part of its rows
-too: where rows take more than the rest, every batch would be longer than the one before. Sources that give a batch so
-many rows and no more do not fill longer batches; there the stream falls behind, which is seen, and the time halves.
+A batch has a fixed cost. A batch that takes a second longer is followed by one with a second's more rows, and those
+cost only what rows cost: as long as rows alone leave time, batches that are longer by a constant stay bounded. So
+refreshing gets a constant time, not a share of the batch: a share would grow with the rows, and where rows take more
+than the rest, every batch would be longer than the one before. Sources that limit the rows of a batch do not fill
+longer batches; there the stream falls behind, which is measured, and the time is halved.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ USED = 0.8
 """How much of the time that a batch leaves of its interval is for refreshing; Spark's own bookkeeping has the rest."""
 
 LEAST = 0.05
-"""The part of the time that refreshing has even where the stream falls behind without it: nobody starves."""
+"""The part of the time that refreshing has even where the stream falls behind without it: no query starves."""
 
 PATIENCE = 1.0
 """Seconds by which refreshing may make a batch longer where no trigger holds it to an interval: there is none, or
@@ -29,7 +29,7 @@ RECOVERY = 1 / 8
 class Pace:
     behind: float = 0.0
     """Seconds that batches took beyond the stream's own time, since it last kept up. Time in which no batch ran does
-    not count: whoever waits for rows is not behind."""
+    not count: a job that waits for rows is not behind."""
     patient: float = 1.0
     """The part of the patience that there is."""
 

@@ -1,4 +1,4 @@
-"""A query that is answered at least so often: what the scheduler is about."""
+"""A query that is answered at least once per period: what the scheduler works with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Question = tuple[tuple[str, ...], int, str]
 
 
 class InvalidPeriodic(PlanError):
-    """A query that no scheduler can serve."""
+    """A query that cannot be scheduled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from weft.schedule.task import Task, merged
 
 STATES_LIMIT = 3000
 """Ways to have begun that are followed up at once. The paper's claim of polynomial time cannot be kept: what a period
-costs hangs on all the others, not on the next one alone."""
+costs depends on all the others, not on the next one alone."""
 
 TRIES = 60_000
 """Ways that are tried altogether: some seconds. After them only the most promising way is followed."""
@@ -71,8 +71,11 @@ class Shortened:
 
 
 def shorten(tasks: Sequence[Task], cost: ScheduleCosts, tolerance: float = TOLERANCE) -> Shortened:
-    """The cheapest periods, each one of those that there are and none longer than the task's own; within the tolerance,
-    and where it is still no dearer than every task as it is or all with the shortest period, fewer of them."""
+    """The cheapest periods, each the period of some task and none longer than the task's own.
+
+    Within the tolerance, fewer different periods are chosen, as long as that costs no more than all tasks with their
+    own periods, or all with the shortest.
+    """
     kept, fastest = tuple(task.period for task in tasks), min(task.period for task in tasks)
     simple = [kept, tuple(fastest for _ in tasks)]
     found, optimal = cheapest(tasks, cost) if nested(tasks) else (merge_greedily(tasks, cost), len(tasks) == 1)
@@ -84,10 +87,10 @@ def shorten(tasks: Sequence[Task], cost: ScheduleCosts, tolerance: float = TOLER
 
 
 def follow(tasks: Sequence[Task], periods: Sequence[int], cost: ScheduleCosts, more: float) -> tuple[int, ...]:
-    """Tasks that are due only where a dearer one is follow it always, while early answers cost no more than `more`.
+    """Give a task the period of a more expensive one that divides its own, while early answers cost at most `more`.
 
     What is due together runs together only while all is on time; what is one task does in overload too. It saves no
-    scan and costs none: all that the follower reads, the dearer one has read.
+    scan and costs none: all that the follower reads, the more expensive one has read.
     """
     found = tuple(periods)
     while True:
@@ -118,11 +121,10 @@ def nested(tasks: Sequence[Task]) -> bool:
 
 
 def cheapest(tasks: Sequence[Task], cost: ScheduleCosts) -> tuple[tuple[int, ...], bool]:
-    """By dynamic programming over the sub-groups, the dearest scan first; whether it is proven to be the cheapest.
+    """By dynamic programming over the sub-groups, the longest scan first; whether that is proven to be the cheapest.
 
-    A sub-group adds its scan where it is due and no dearer one is. That hangs only on the set of instants where dearer
-    ones are due, so of all ways to come to the same set the cheapest is enough. The second value is whether no way had
-    to be left out.
+    A sub-group adds its scan where it is due and none before it is. That depends only on the set of instants at which
+    those are due, so of all ways to the same set the cheapest is enough. It is proven where no way had to be left out.
     """
     order = sorted(range(len(tasks)), key=lambda i: (-scan_cost(tasks[i].queries, cost), tasks[i].period))
     subs = [
@@ -167,8 +169,8 @@ def _search(subs: Sequence[SubGroup], limit: int, to_beat: float) -> tuple[Begun
 
 
 def _worth_trying(own: int, candidates: Sequence[int], used: tuple[int, ...]) -> list[int]:
-    """Of periods at whose every multiple a dearer sub-group is due, which cost no scan: the longest, with the fewest
-    answers, and the longest that is a task already. And all others."""
+    """Of periods whose every multiple is covered, which cost no scan: the longest, with the fewest answers, and the
+    longest that is a task already. And all others."""
     fitting = [period for period in candidates if period <= own]
     free = [period for period in fitting if any(period % p == 0 for p in used)]
     joined = [period for period in used if period <= own]
@@ -177,10 +179,10 @@ def _worth_trying(own: int, candidates: Sequence[int], used: tuple[int, ...]) ->
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The sub-groups that have no period yet, as far as they are more frequent than all dearer ones among them."""
+    """The sub-groups without a period that are more frequent than all those before them."""
 
     steps: tuple[tuple[float, float], ...]
-    """(scan, share of updates), the dearest first."""
+    """(scan, share of updates), the most expensive first."""
     answers: float
 
     @classmethod

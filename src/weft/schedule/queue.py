@@ -1,7 +1,7 @@
 """The queue: which tasks there are, when each is due, and what runs next (algorithms 1 to 3).
 
-Clock and costs come from outside. The only state is the update at which each query was answered last: whoever keeps
-that, keeps the queue.
+Clock and costs come from outside. The only state is the update at which each query was answered last: from that,
+the queue can be built again.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Queue:
         self.answered[query.name] = answered
 
     def _build(self) -> None:
-        """Tasks anew, for groups that changed; deadlines come from when queries were answered."""
+        """Make the tasks of groups that changed; deadlines come from when queries were answered."""
         self._tasks: list[Task] = []
         self._deadlines: list[int] = []
         self._group_of: list[int] = []

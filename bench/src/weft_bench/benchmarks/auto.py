@@ -35,7 +35,7 @@ SUMMARY = {
     "auto_optima_percent": "of those, how many auto solves to the optimum: it looks at all plans",
     "search_optima_percent": "the same for the search that auto begins with more queries, without looking at all plans",
     "search_gap_percent": "by how much that search's plans are above the optimum, on average",
-    "weave_share_optima_percent": "the same for Weave Share, against the best plan with a pass a tree",
+    "weave_share_optima_percent": "the same for Weave Share, against the best plan with a pass per tree",
     "weave_share_gap_percent": "by how much Weave Share's plans are above that, on average",
     "weave_share_worst_percent": "the same at most; paper 1 saw 3 %",
 }

@@ -1,4 +1,4 @@
-"""How long somebody waits who types `weft plan`: a process of its own, from its start to its last line."""
+"""How long `weft plan` takes in a process of its own, from its start to its last line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SUMMARY = {
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
     queries: int = option(1_000, "Queries, as `weft generate` draws them.")
-    rate: int = option(10_000, "Rows a second.")
+    rate: int = option(10_000, "Rows per second.")
     times: int = option(7, "How often each is run, after once that is not counted.", quick=3)
     seed: int = option(1, "Of the queries.", parse=whole)
 

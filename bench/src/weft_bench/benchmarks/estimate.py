@@ -1,7 +1,7 @@
 """`weft bench estimate`: plans of dissertation section 7.3.3 run on Spark, and what they were estimated to take.
 
 One plan for each optimizer and technique, over the queries of table 13: the middle of all experiments of table 12. The
-papers estimate by operations a second, weft also by seconds, with weights that are measured in the same run (--quick
+papers estimate by operations per second, weft also by seconds, with weights that are measured in the same run (--quick
 takes those of `weft calibrate`). Only batches after the longest range count: before, windows are not full and cost
 less than any formula says.
 """
@@ -75,7 +75,7 @@ class EstimateSettings:
         1_000, "Range over slide at most; table 13 has 10,000, which fills in 10 million s.", quick=50
     )
     slide: int = option(MIDDLE.maximum_slide, "The longest slide, in seconds.", quick=200)
-    rate: int = option(1, "Rows a second.")
+    rate: int = option(1, "Rows per second.")
     batch: int = option(50_000, "Seconds of stream per batch.", quick=2_000)
     seed: int = option(1, "Of the queries and the rows.", parse=whole)
     weights: str = option(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 RATE = 5_000
-"""Rows a second of event time."""
+"""Rows per second of event time."""
 
 WARM_ROWS = 20_000
 CHECKED = 5
@@ -182,7 +182,7 @@ def _weave(table: DataFrame, queries: Sequence[FilterQuery]) -> Any:
 
 
 def _one_job(table: DataFrame, queries: Sequence[FilterQuery], budget: float) -> list[float]:
-    """A grouping for each window, with two aggregates for each of its filters: seconds a window, of as many as the
+    """A grouping for each window, with two aggregates for each of its filters: seconds per window, of as many as the
     budget lets. Branches of a union share nothing, so each is run by itself."""
     table.createOrReplaceTempView("events")
     windows: dict[str, list[FilterQuery]] = {}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 RATE = 3_700
-"""Rows a second of event time, as in the other comparison with plain Spark."""
+"""Rows per second of event time, as in the other comparison with plain Spark."""
 
 FORMS = {
     "exact": ("percentile(v, 0.95)", "count(DISTINCT CAST(v * 50 AS INT))", "mode(CAST(v AS INT), true)", "median(v)"),
@@ -40,7 +40,7 @@ FORMS = {
 
 CHECKED_QUERIES = 4
 SUMMARY = {
-    "exact_ratio": "rows a second of weft over those of plain Spark's separate queries, exact; the bar is 20",
+    "exact_ratio": "rows per second of weft over those of plain Spark's separate queries, exact; the bar is 20",
     "approximate_ratio": "the same for sketches over Spark's approximate functions; the bar is 20",
     "exact_rows_per_second": "weft, all queries, exact",
     "approximate_rows_per_second": "weft, all queries, approximate",
@@ -191,7 +191,7 @@ def _same_answers(small: DataFrame, queries: Sequence[BenchQuery], say: Say) -> 
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Of the most common values it is how often they came: which of two as common comes first, nobody says."""
+    """Of the most common values their counts: the order of equally common values is not specified."""
     if isinstance(one, list):
         return [item["count"] for item in one] == [item["count"] for item in other]
     return math.isclose(one, other, rel_tol=1e-9)

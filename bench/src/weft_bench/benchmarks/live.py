@@ -45,7 +45,7 @@ class LiveSettings:
     queries: int = option(1_000, "Queries in the job that one more is added to.", quick=50)
     changes: int = option(12, "Changes of the running job.", quick=3)
     keys: int = option(100, "Different group keys.")
-    rate: int = option(10_000, "Rows a second of event time.", quick=2_000)
+    rate: int = option(10_000, "Rows per second of event time.", quick=2_000)
     mended: int = option(1_000, "Queries that are added one by one; half of them are dropped again.", quick=100)
     tolerance: str = option(
         "0.1", "By what share an amended plan may cost above the curve.", parse=str, metavar="SHARE"

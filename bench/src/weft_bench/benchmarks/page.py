@@ -59,7 +59,7 @@ class ServiceDidNotStart(WeftError):
 @dataclass(frozen=True, slots=True)
 class PageSettings:
     queries: int = option(1_000, "Queries in the job.", quick=200)
-    rate: int = option(1_000, "Rows a second.")
+    rate: int = option(1_000, "Rows per second.")
     seconds: int = option(10, "How long frames are counted, in each view.", quick=4)
 
 

@@ -73,7 +73,7 @@ class PlanSettings:
     others: int = option(1_000, "Queries of the other experiments, but 50 of the fourth.", quick=100)
     people: int = option(5_000, "Windows with slides that people use.", quick=400)
     random: int = option(1_000, "Windows with random slides.", quick=100)
-    rate: str = option("0.05", "Rows a second for those.", parse=str, metavar="RATE")
+    rate: str = option("0.05", "Rows per second for those.", parse=str, metavar="RATE")
     budget: int = option(120, "Seconds after which a plan is given up and its row says cut.", quick=15)
     seed: int = option(1, "Of everything drawn.", parse=whole)
 

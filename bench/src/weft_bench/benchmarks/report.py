@@ -43,7 +43,7 @@ class ReportSettings:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A figure as it came out."""
+    """A figure with its result."""
 
     figure: Figure
     claims: Sequence[Claim]
@@ -71,7 +71,7 @@ def run(settings: ReportSettings, say: Say) -> Report:
             {"figure": name, "source": drawn.figure.source, "agree": drawn.count(True), "differ": drawn.count(False),
              "undecided": drawn.count(None), "seconds": drawn.seconds, "load": load()}
         )  # fmt: skip
-        # After each figure: whoever stops a long report keeps what there is.
+        # After each figure, so that a report that is stopped has the figures so far.
         (folder / PAGE).write_text(to_markdown(found, settings), encoding="utf-8")
     total = {word: sum(row[word] for row in rows) for word in ("agree", "differ", "undecided")}
     summary = {"figures": len(found), "claims": sum(total.values()), **total, "page": str(folder / PAGE)}
@@ -90,7 +90,7 @@ def _draw(figure: Figure, scale: Scale, folder: Path, say: Say) -> Drawn:
 
 
 def to_markdown(found: Sequence[Drawn], settings: ReportSettings) -> str:
-    """The page: all figures in a table, then each with its pictures and what the papers say beside what came out."""
+    """The page: all figures in a table, then each with its pictures and what the papers say beside the result."""
     agree, differ, unclear = (sum(drawn.count(which) for drawn in found) for which in (True, False, None))
     lines = [
         "# Results",

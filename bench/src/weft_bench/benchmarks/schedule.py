@@ -41,7 +41,7 @@ SUMMARY = {
 @dataclass(frozen=True, slots=True)
 class ScheduleSettings:
     queries: tuple[int, ...] = option(
-        (5, 10, 20, 30), "Queries a group, of eight groups.", quick=(5, 30), parse=numbers, metavar="N,N"
+        (5, 10, 20, 30), "Queries per group, of eight groups.", quick=(5, 30), parse=numbers, metavar="N,N"
     )
     repeat: int = option(5, "Workloads that a point is the mean of.", quick=2)
     speed: int = option(SPEED, "Counters that are combined a second.")

@@ -36,7 +36,7 @@ SUMMARY = {
     **{f"{what}_growth": f"{what} of the last quarter of the looks over those of the quarter before the middle, medians"
        for what in WHAT},
     **{what: f"{about}, at the end" for what, about in WHAT.items()},
-    "rows_per_second": "rows that came a second, over the whole time",
+    "rows_per_second": "rows per second, over the whole time",
     "batches": "batches in all",
     "lag_seconds": "how far the last batch was behind the clock",
     "changes": "queries that were added and dropped while it ran",
@@ -46,7 +46,7 @@ SUMMARY = {
 @dataclass(frozen=True, slots=True)
 class SoakSettings:
     minutes: float = option(30.0, "How long, from the first rows on.", quick=0.5, parse=part, metavar="MINUTES")
-    rate: int = option(20_000, "Rows a second.")
+    rate: int = option(20_000, "Rows per second.")
     keys: int = option(1_000, "Different group keys.")
     every: int = option(
         5, "Seconds between two looks, each after a collection; a query comes or goes with every fourth.", quick=2
@@ -126,7 +126,7 @@ def _held(spark: SparkSession, folder: Path) -> dict[str, int | None]:
 def _collected(spark: SparkSession) -> tuple[int, int]:
     """What the driver's JVM uses after a collection: heap, and the rest. The batch that runs is in it.
 
-    Spark lets go of shuffles and broadcasts only when a collection has found that nobody holds them: what those held
+    Spark lets go of shuffles and broadcasts only after a garbage collection found them unused: what those held
     goes with the next look.
     """
     jvm: Any = spark.sparkContext._jvm

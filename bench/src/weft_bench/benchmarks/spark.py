@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from weft_bench.rivals.spark_jobs import Engine, Outcome, Trial
 
 RATE = 3_700
-"""Rows a second of event time: 20 million rows are an hour and a half."""
+"""Rows per second of event time: 20 million rows are an hour and a half."""
 
 FEW_KEYS = 100
 """So few groups that rows, not answers, are the work: there a hundred queries should cost little more than one."""
@@ -27,7 +27,7 @@ WARM_ROWS = 100_000
 CHECKED_QUERIES = 3
 FILES_A_BATCH = 2
 SUMMARY = {
-    "ratio_1": "rows a second of weft over those of plain Spark; one query, overlap 20, sum",
+    "ratio_1": "rows per second of weft over those of plain Spark; one query, overlap 20, sum",
     "ratio_10": "the same for 10 queries, which plain Spark runs one after the other",
     "ratio_100": "the same for 100 queries",
     "one_job_ratio_10": "weft over Spark with all 10 queries in one batch job",
@@ -50,7 +50,7 @@ class SparkSettings:
     )
     rows: int = option(20_000_000, "Rows of the stream.", quick=100_000)
     keys: int = option(1_000, "Different group keys.", quick=FEW_KEYS)
-    repeat: int = option(1, "Turns that everybody takes at a point; rates are over all of them.")
+    repeat: int = option(1, "Turns of each engine at a point; rates are over all of them.")
     budget: int = option(100, "Seconds that plain Spark may take at a point, all turns together.", quick=1)
     batches: int = option(4, "Micro-batches that the stream is read in.", quick=2)
     seed: int = option(1, "Of rows and queries.", parse=whole)
@@ -207,7 +207,7 @@ def _mean(rows: Sequence[Row], what: str, engine: str, queries: int, keys: int) 
 
 
 def _rate(rows: Sequence[Row], engine: str, queries: int, keys: int) -> float | None:
-    """Rows a second over all turns: a turn that measured more of the queries weighs more."""
+    """Rows per second over all turns: a turn that measured more of the queries weighs more."""
     turns = _select(rows, engine, queries, keys)
     if not turns:
         return None

@@ -43,7 +43,7 @@ SUMMARY = {
 class StateSettings:
     batches: int = option(72, "Micro-batches; with the default step, one hour and a fifth of event time.", quick=16)
     step: int = option(60, "Seconds of event time in a batch.", quick=8)
-    rate: int = option(5_000, "Rows a second of event time.", quick=1_000)
+    rate: int = option(5_000, "Rows per second of event time.", quick=1_000)
     keys: int = option(10_000, "Different group keys.")
     seed: int = option(1, "Of the rows.", parse=whole)
 

@@ -25,7 +25,7 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CountingExperiment:
-    """A line of the dissertation's table 5, with what its table 6 says came out."""
+    """A line of the dissertation's table 5, with the result in its table 6."""
 
     number: int
     figure: str
@@ -150,7 +150,7 @@ def experiment_claims(which: CountingExperiment, rows: list[Row]) -> list[Claim]
     ends = {s: [row[x] for row in rows if row["series"] == s and row["seconds"]] for s in ("bit set", "F1", "weft")}
     reached = "; ".join(f"{s}: {', '.join(f'{v:g}' for v in points) or 'none'}" for s, points in ends.items())
     points = {row[x] for row in rows}
-    # What happens beyond the longest setting that was run, nobody knows.
+    # Beyond the longest setting that was run, nothing is known.
     as_there = set(ends["F1"]) == points > set(ends["bit set"]) if max(points) >= which.bit_set_reached else None
     said = f"{mean(slower):.1f} on average, {max(slower):.1f} at most" if slower else "no point where both finish"
     average, most = which.ratios

@@ -15,7 +15,7 @@ TOLERANCES = (0, 5, 10, 20, 30, 50, None)
 """In percent; None never replans."""
 
 RATE = 30
-"""Rows a second: few enough that there are many trees to choose from, and so to choose wrongly."""
+"""Rows per second: few enough that there are many trees to choose from, and so to choose wrongly."""
 
 
 def rows(scale: Scale, say: Say) -> list[Row]:

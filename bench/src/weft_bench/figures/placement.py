@@ -28,7 +28,7 @@ BY = "slides"
 OWN = "knee"
 SAME = 1 + 1e-9
 RIVALS = {"wg_i": "wg_tn", "wg_tn": "wg_i"}
-"""Table 9 is a "WG_I vs WG_TN breakdown": whoever costs less wins. Where both cost the same nobody
+"""Table 9 is a "WG_I vs WG_TN breakdown": the cheaper one wins. Where both cost the same, neither
 does, and both are 0 % behind."""
 NEAR = 10
 """Points of a percentage that may lie between the dissertation's and ours."""
@@ -156,7 +156,7 @@ def time_claims(rows: list[Row]) -> list[Claim]:
 
 
 def loads(scale: Scale, say: Say) -> list[Row]:
-    """Costs of the nodes, the dearest first."""
+    """Costs of the nodes, the most expensive first."""
     shape = Shape(250, 25, Fraction(100), 1, 100, "normal", scale.seed)
     workload, nodes = generate(shape), [ClusterNode()] * 4
     placed = [(name, place(workload, nodes, 100, name, together=BY)) for name in (*OPTIMIZERS, OWN)]

@@ -17,7 +17,7 @@ SCHEMA = "ts TIMESTAMP, k STRING, v DOUBLE"
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """A folder of rows (ts, k, v): `rate` rows a second of event time, in order, `k` uniform over `k0`, `k1`, ..."""
+    """A folder of rows (ts, k, v): `rate` rows per second of event time, in order, `k` uniform over `k0`, `k1`, ..."""
 
     folder: Path
     rows: int

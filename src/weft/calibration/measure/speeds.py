@@ -16,11 +16,11 @@ OPERATORS = ("int_sum", "float_sum", "argmax_last", "max", "moments_2", "comomen
 SHAPES = ((1, 1), (4, 1), (16, 1), (64, 1), (1024, 1), (64, 16), (1024, 256))
 """Partials of a window, and of a slide."""
 MOST_COMBINED = 20_000_000
-"""Where each window is combined anew, longer ones are not waited for."""
+"""Where each window is combined from its partials, more combinations take too long."""
 
 
 def measure_speeds(say: Say, partials: int = 300_000) -> Speeds:
-    """What each technique takes over a column, for each operator that it serves; with memory as workers have it."""
+    """The speed of each technique over a column, per operator, with the memory settings of Python workers."""
     from weft.spark.worker import keep_freed_memory
 
     keep_freed_memory()

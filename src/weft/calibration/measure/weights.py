@@ -33,7 +33,7 @@ SUMS = ("sum(v)",)
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A stream of `batches` batches of `seconds` event seconds, with `rate` rows a second, over `keys` groups."""
+    """A stream of `batches` batches of `seconds` event seconds, with `rate` rows per second, over `keys` groups."""
 
     name: str
     windows: tuple[tuple[int, int], ...]
@@ -202,7 +202,7 @@ def measure_stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Samp
     from weft.spark import weave
 
     rows = probe.rate * probe.seconds * probe.batches
-    # A file is one row group, and a row group is read by one task: with one a batch a row would cost a core's time.
+    # A file is one row group, and a row group is read by one task: with one per batch a row would cost a core's time.
     files = probe.batches * spark.sparkContext.defaultParallelism
     events = make_events(spark, folder / "rows", rows=rows, keys=probe.keys, rate=probe.rate, files=files, seed=1)
     queries = [

@@ -44,7 +44,7 @@ class RangeCounts:
 
 @dataclass(frozen=True, slots=True)
 class WindowLoad:
-    """What a tree's windows ask of a technique: `overlap` is the sum of range / slide."""
+    """What the cost of a tree's windows depends on: `overlap` is the sum of range / slide."""
 
     overlap: Fraction
     windows: int
@@ -52,7 +52,7 @@ class WindowLoad:
     longest: int
     """The longest range, in microseconds."""
     ranges: RangeCounts | None = None
-    """None where the technique asks for the longest alone, or for none."""
+    """None where the technique uses only the longest range, or no range."""
 
     @classmethod
     def of(cls, windows: Iterable[Window], ranged: bool = True) -> WindowLoad:
@@ -173,7 +173,7 @@ def _panes_inv(load: WindowLoad, edge_rate: Fraction) -> Fraction:
 
 
 def _two_stacks(load: WindowLoad, edge_rate: Fraction) -> Fraction:
-    """Stacks for each window. Table 11 has neither these nor DABA: the operations a slide are table 4's."""
+    """Stacks for each window. Table 11 has neither these nor DABA: the operations per slide are table 4's."""
     return Fraction(3 * load.windows)
 
 

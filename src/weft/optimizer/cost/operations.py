@@ -1,4 +1,4 @@
-"""What a plan costs, in aggregate operations a second, exactly.
+"""What a plan costs, in aggregate operations per second, exactly.
 
 Trees that pass over the rows themselves:   m * rate + sum(E_i * omega_i)
 Trees fed from one composite slicing:       rate + m * E_all + sum(E_i * omega_i)
@@ -21,7 +21,7 @@ from weft.plan.logical import Feed, Tree
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known about the stream: `rate` is rows a second."""
+    """What is known about the stream: `rate` is rows per second."""
 
     rate: Fraction
 
@@ -41,9 +41,9 @@ class Cost:
         return Tree(names, edges, rate, omega, self.technique.name, edge_rate_high=most)
 
     def rates(self, edges: Edges, load: WindowLoad) -> tuple[Fraction, Fraction, Fraction]:
-        """Slices a second, at least and at most, and omega.
+        """Slices per second, at least and at most, and omega.
 
-        Where operations hang on the count itself, an interval of edges says nothing certain: then they are counted.
+        Where operations depend on the exact count, bounds of the edges are not enough: then they are counted.
         """
         rate, high = edge_rate_between(edges)
         omega = self.technique.omega(load, high)

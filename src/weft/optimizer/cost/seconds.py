@@ -19,7 +19,7 @@ class BadStream(PlanError):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Seconds a second of stream, term by term: a plan whose sum is above 1 falls behind."""
+    """Seconds per second of stream, term by term: a plan whose sum is above 1 falls behind."""
 
     batches: float
     rows: float
@@ -37,7 +37,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What the seconds of a plan hang on beside its rate. Defaults hold where nobody knows better."""
+    """Statistics, beside the rate, that the seconds of a plan depend on."""
 
     groups: float = 1.0
     """Groups that have rows in a slice: each makes a partial. 1: queries without keys."""
@@ -90,7 +90,7 @@ def estimate(plan: Plan, weights: Weights, stream: Stream | None = None) -> Esti
 
 
 def _values(found: list[Synopsis], passing: float, weights: Weights, stream: Stream) -> float:
-    """A value is sent once a feed, kept once a tree, and moved for every query."""
+    """A value is sent once per feed, kept once per tree, and moved for every query."""
     groups = stream.groups
     sent = {(s.feed, s.component): s.values(passing, groups) for s in found}
     kept = sum(s.values(passing, groups) * s.length / MICROS for s in found)

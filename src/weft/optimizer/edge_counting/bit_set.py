@@ -16,7 +16,7 @@ class CompositeSlideTooLong(PlanError):
 
 
 def density(edges: Edges) -> Fraction:
-    """Edges a unit of time."""
+    """Edges per unit of time."""
     if edges.period > LONGEST_PERIOD:
         raise CompositeSlideTooLong(
             f"the composite slide is {edges.period} units long, a bit set holds {LONGEST_PERIOD}; use the exact counter"

@@ -58,14 +58,14 @@ class EdgeBitmap:
         return cls(unions, (unit, origin % unit), period // unit)
 
     def edge_rate(self, left: Hashable, right: Hashable) -> Fraction:
-        """Slices a second of the two as one."""
+        """Slices per second of the two as one."""
         import numpy as np
 
         together = int(np.bitwise_count(self._marks[self._row[left]] | self._marks[self._row[right]]).sum())
         return Fraction(together * 1_000_000, self._period * self._unit)
 
     def common(self, one: Hashable, others: Sequence[Hashable]) -> NDArray[np.float64]:
-        """Edges a second that it has in common with each of the others, as near as a float comes."""
+        """Edges per second that it has in common with each of the others, as near as a float comes."""
         import numpy as np
 
         both = self._marks[[self._row[other] for other in others]] & self._marks[self._row[one]]
@@ -85,7 +85,7 @@ class EdgeBitmap:
         return folds.begins[slide // self._unit] + (shift - self._origin) % slide // self._unit
 
     def read(self, one: Hashable, folds: Folds, residues: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Edges a second that it has in common with each window, a column of residues, as near as a float comes."""
+        """Edges per second that it has in common with each window, a column of residues, as near as a float comes."""
         import numpy as np
 
         marks = np.unpackbits(self._marks[self._row[one]].view(np.uint8), count=self._period, bitorder="little")

@@ -46,7 +46,7 @@ class SlideTooLong(PlanError):
 
 
 def density(edges: Edges) -> Fraction:
-    """Edges a unit of time."""
+    """Edges per unit of time."""
     return 1 - missed(edges.classes)
 
 

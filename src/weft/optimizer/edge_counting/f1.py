@@ -30,7 +30,7 @@ class TooManyGroups(PlanError):
 
 
 def density(edges: Edges, divisor: Gcd = gcd) -> Fraction:
-    """Edges a unit of time; `divisor` finds greatest common divisors: Python's own, or a `GcdTable`."""
+    """Edges per unit of time; `divisor` finds greatest common divisors: Python's own, or a `GcdTable`."""
     period = 1
     for slide, _ in edges.classes:
         period = period // divisor(period, slide) * slide

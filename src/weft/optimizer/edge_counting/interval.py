@@ -66,7 +66,7 @@ Between = tuple[Fraction, Fraction]
 
 
 def density_between(edges: Edges) -> Between:
-    """Edges a unit of time: no less than the first, no more than the second; equal where they were counted."""
+    """Edges per unit of time: no less than the first, no more than the second; equal where they were counted."""
     low, high = missed_between(edges.classes)
     return 1 - high, 1 - low
 
@@ -169,7 +169,7 @@ class DependentPairs:
         return float(found[0]), float(found[1])
 
     def together(self, some: NDArray[np.bool_], others: NDArray[np.bool_]) -> float:
-        """What some pairs add at most where others, that came before, have edges together."""
+        """What some pairs add at most where other, earlier ones have edges together."""
         import numpy as np
 
         excess = self._over_time(np.abs(self.both - self.apart), some)

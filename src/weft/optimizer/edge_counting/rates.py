@@ -1,6 +1,6 @@
 """How many slices a union of edge classes cuts, exactly.
 
-`density` is edges a unit of time, whatever the unit; `edge_rate` is slices a second for edges in microseconds, as
+`density` is edges per unit of time, whatever the unit; `edge_rate` is slices per second for edges in microseconds, as
 the rest of weft has them.
 
 >>> from weft.model import Edges
@@ -29,7 +29,7 @@ density: Density = exact.density
 
 
 def edge_rate(edges: Edges) -> Fraction:
-    """Slices a second."""
+    """Slices per second."""
     classes = edges.classes
     if len(classes) <= 2 and classes[0][0] == classes[-1][0]:
         return _rate_of_one_slide(len(classes), classes[0][0])
@@ -37,7 +37,7 @@ def edge_rate(edges: Edges) -> Fraction:
 
 
 def edge_rate_between(edges: Edges) -> tuple[Fraction, Fraction]:
-    """Slices a second, no less than the first and no more than the second; equal where counting takes no long time."""
+    """Slices per second, at least the first and at most the second number; equal where counting is fast enough."""
     classes = edges.classes
     if len(classes) <= 2 and classes[0][0] == classes[-1][0]:
         rate = _rate_of_one_slide(len(classes), classes[0][0])

@@ -204,7 +204,7 @@ class PairBounds:
         else:
             common = self._geometry.common(row, until)
             common *= 1e6 * (1 + SLACK)
-            if len(common) < until:  # merged parts that came later
+            if len(common) < until:  # parts merged later
                 common = np.append(common, np.full(until - len(common), np.inf))
             common[self._merged[:until]] = np.inf
         others = np.flatnonzero(self._place[:until] >= 0)

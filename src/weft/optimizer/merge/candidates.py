@@ -81,5 +81,5 @@ class FoldedReading:
         return cls(board, folds, residues)
 
     def common(self, part: Part) -> NDArray[np.float64]:
-        """Edges a second that it has in common with each window."""
+        """Edges per second that it has in common with each window."""
         return self.board.read(part, self.folds, self.residues)

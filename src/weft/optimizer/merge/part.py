@@ -30,7 +30,7 @@ class Part:
     high: Fraction
     """No less than the edge rate, which is no less than `rate`; equal where edges were counted."""
     load: WindowLoad
-    """Without its ranges, where the technique does not ask for them."""
+    """Without its ranges, where the technique does not use them."""
     omega: Fraction
     near_rate: float
     near_high: float
@@ -89,7 +89,7 @@ def union(pieces: Sequence[Edges]) -> Edges:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Two parts as one: `gain` is by how much the plan gets cheaper, negative where it gets dearer.
+    """Two parts as one: `gain` is by how much the plan gets cheaper, negative where it gets more expensive.
 
     Where edges are enclosed, it is what is gained for sure.
     """

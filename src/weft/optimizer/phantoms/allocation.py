@@ -147,7 +147,7 @@ def price(
     space: Mapping[Relation, float],
     prices: ProbeCosts | None = None,
 ) -> Allocated:
-    """The same for space that somebody else divided."""
+    """The same for space that is already divided."""
     forests = Forests.one(configuration, statistics)
     entries = np.array([*(float(space[r]) for r in configuration.relations), sum(space.values())])
     return given(configuration, forests, entries, prices or ProbeCosts())

@@ -1,6 +1,7 @@
-"""How often a row finds another group in its bucket, and so throws it out.
+"""How often a row finds another group in its bucket, and so evicts it.
 
-A table of `b` buckets holds the last group that came to each. Of `g` groups that come alike and at random,
+A table has `b` buckets, each with the last group that was put there. With `g` groups, equally frequent and in random
+order,
 
     x = 1 - b/g + (b/g) (1 - 1/b)**g
 
@@ -56,7 +57,7 @@ class Flows:
 
     def __post_init__(self) -> None:
         if not self.by_depth or not all(np.isfinite(length) and length >= 1 for length in self.by_depth):
-            raise InvalidFlows(f"flow lengths are numbers from 1 on, one a depth, got {self.by_depth}")
+            raise InvalidFlows(f"flow lengths are numbers from 1 on, one per depth, got {self.by_depth}")
 
     def length(self, depth: ArrayLike) -> Floats:
         place = np.clip(np.asarray(depth, np.int64), 1, len(self.by_depth)) - 1

@@ -17,7 +17,7 @@ from weft.optimizer.edge_counting import density
 
 
 def eviction_rate(epochs: Iterable[int]) -> Fraction:
-    """Times a unit of time."""
+    """Times per unit of time."""
     return _rate(frozenset(epochs))
 
 

@@ -120,7 +120,7 @@ class _Search:
         return found
 
     def _give(self, entry: int, inflow: Floats, shares: int, space: Floats) -> None:
-        """Go back down and write what was best; `inflow` is the one that came out."""
+        """Go back down and write what was best; `inflow` is the resulting one."""
         divided = self._side_by_side(entry, inflow)
         for child, (_, choice) in zip(reversed(self.fed[entry]), reversed(divided)):
             given = int(choice[0, shares])

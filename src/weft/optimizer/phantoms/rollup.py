@@ -1,4 +1,4 @@
-"""Phantoms without a memory to divide: tables as large as their groups, each emptied once a batch.
+"""Phantoms without a memory to divide: tables as large as their groups, each emptied once per batch.
 
 That is what Spark's own aggregation is. A row costs a probe of each table that rows come to; what a table gathers
 costs an eviction, and a probe of each grouping that is rolled up from it. So a table's price does not depend on the
@@ -35,7 +35,7 @@ NATIVE = ProbeCosts(probe=1.0, eviction=8.0)
 
 @dataclass(frozen=True, slots=True)
 class GroupBy:
-    """A group-by: how many partials a row it has, and whether they can be made from finer ones."""
+    """A group-by: how many partials per row it has, and whether they can be made from finer ones."""
 
     relation: Relation
     partials: float
@@ -68,7 +68,7 @@ class RollUp:
 
 
 def roll_up(asked: Sequence[GroupBy], candidates: Mapping[Relation, float], prices: ProbeCosts = NATIVE) -> RollUp:
-    """`candidates` are relations that could feed, with their partials a row. Tables are opened and closed one at a
+    """`candidates` are relations that could feed, with their partials per row. Tables are opened and closed one at a
     time as long as that saves something."""
     relations = sorted(candidates, key=order)
     partials = np.array([candidates[r] for r in relations], np.float64)

@@ -23,7 +23,7 @@ from weft.optimizer.phantoms.relation import Relation, order, show
 
 
 class UnknownGroups(PlanError):
-    """A relation whose groups nobody counted and nothing tells."""
+    """A relation whose number of groups is neither counted nor can be estimated."""
 
 
 @dataclass(frozen=True, slots=True)

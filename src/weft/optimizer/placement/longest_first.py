@@ -1,4 +1,4 @@
-"""Shares of the group keys on nodes: the dearest first, each to whoever has least, as trees go by G_TL."""
+"""Shares of the group keys on nodes: the largest first, each to the least loaded node, as G_TL does with trees."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class PlacementPrices:
 
 
 class PlacementBuilder:
-    """Trees on nodes in the making. `costs[n]` is in operations a second; `loads` are by capacity."""
+    """Trees on nodes in the making. `costs[n]` is in operations per second; `loads` are by capacity."""
 
     def __init__(self, nodes: Sequence[ClusterNode], prices: PlacementPrices) -> None:
         if not nodes:
@@ -87,7 +87,7 @@ Optimizer = Callable[[Sequence[Part], Sequence[ClusterNode], PlacementPrices, Ra
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The trees of each node, and what they cost it in operations a second."""
+    """The trees of each node, and what they cost it in operations per second."""
 
     optimizer: str
     trees: tuple[tuple[Tree, ...], ...]

@@ -91,7 +91,7 @@ def place_groupings(
     cost: Cost | None = None,
 ) -> Placement:
     """Queries of different groupings share no tree, so each grouping is placed by itself. Nodes of one capacity are as
-    good as one another: what is dearest of a grouping comes to the one that has least of those before.
+    good as one another: the most expensive node of a grouping goes to the node that is least loaded so far.
     """
     trees: list[tuple[Tree, ...]] = [() for _ in nodes]
     costs = [Fraction(0) for _ in nodes]

@@ -34,7 +34,7 @@ class Homes:
 
     nodes: Mapping[str, int]
     total: float
-    """Operations a second."""
+    """Operations per second."""
     maximum: float
     """Of the node that has most."""
 
@@ -77,7 +77,7 @@ def _answering(query: ACQ) -> float:
 
 
 def _placed(trees: Sequence[_Tree], nodes: int, grain: int) -> Homes:
-    """Each tree in as many parts as it has of `grain` equal shares of all that there is to do, the dearest first."""
+    """Each tree in as many parts as it has of `grain` equal shares of all work, the most expensive tree first."""
     whole = sum(tree.cost for tree in trees)
     parts = [(tree, part) for tree in trees for part in tree.parts(ceil(grain * tree.cost / whole))]
     costs = np.array([tree.part_cost(part) for tree, part in parts])

@@ -1,4 +1,4 @@
-"""Which queries share a tree: searches with one signature, one a file."""
+"""Which queries share a tree: searches with one signature, one per file."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Improving:
         self._draw = Random(SEED)
 
     def improve(self, trees: Sequence[int]) -> list[int]:
-        """A partition that is not dearer than `trees`; what is found from all atoms alone or together may be better."""
+        """A partition that costs no more than `trees`; one from all atoms alone or together may cost less."""
         alone = [1 << i for i in range(len(self._pricing.atoms))]
         ends = [self._descend(list(begin)) for begin in (trees, alone, [self._pricing.all])]
         best = min(ends, key=self._total)
@@ -126,7 +126,7 @@ class Improving:
         return None
 
     def _shaken(self, trees: Sequence[int]) -> list[int]:
-        """Some atoms, mostly of two trees, begin anew, and merge as greedily as at first."""
+        """Some atoms, mostly of two trees, become trees of their own and are merged greedily again."""
         chosen = self._draw.sample(range(len(trees)), min(2, len(trees)))
         loose = 0
         for i in range(len(self._pricing.atoms)):

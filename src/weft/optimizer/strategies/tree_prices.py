@@ -29,7 +29,7 @@ REMEMBERED = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Several atoms together: their edges, marked or as classes, and what they ask of a technique."""
+    """Several atoms together: their edges, marked or as classes, and their load."""
 
     marks: int
     edges: Edges | None
@@ -67,11 +67,11 @@ class Pricing:
 
     @property
     def edge_rate(self) -> Fraction:
-        """Slices a second where every edge of the grouping cuts one."""
+        """Slices per second where every edge of the grouping cuts one."""
         return edge_rate_between(Edges.of(q.window for atom in self.atoms for _, q in atom))[0]
 
     def final(self, tree: int) -> Fraction:
-        """Final operations a second, at least."""
+        """Final operations per second, at least."""
         return self._sum(tree).final
 
     def joined(self, left: int, right: int) -> Fraction:

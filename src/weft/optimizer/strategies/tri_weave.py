@@ -23,7 +23,7 @@ def composite_pass(group: Sequence[Positioned], statistics: Statistics, cost: Co
     """One tree less saves one fold of the composite slices.
 
     Where rows are rarer than slices, folding slices costs more than reading rows again. If that makes the composite
-    pass dearer than a pass for each query, the trees of this grouping have passes of their own.
+    pass more expensive than a pass for each query, the trees of this grouping have passes of their own.
     """
     slices, _ = edge_rate_between(Edges.of(query.window for _, query in group))
     parts = weave(group, slices, cost)

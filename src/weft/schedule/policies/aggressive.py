@@ -2,7 +2,7 @@
 
 tasks     one for each group, with the shortest period in it
 together  the whole group, always
-good for  answers that cost nothing beyond the scan; else many are made that nobody asked for yet
+good for  answers that cost nothing beyond the scan; else many answers are made before they are due
 source    paper 4, section 4.2
 """
 

@@ -38,7 +38,7 @@ BUCKETS = 8
 """For skewed keys: more than cores, so that hashing alone would leave some with much more than others."""
 
 RATE = 10_000
-"""Rows a second of event time where shuffled bytes are counted, with one-second slices and a hundred keys."""
+"""Rows per second of event time where shuffled bytes are counted, with one-second slices and a hundred keys."""
 
 HOT = 200
 """Queries without keys, which have one tree."""
@@ -57,19 +57,19 @@ task runs beside no other, its time is its own.
 """
 
 SUMMARY = {
-    "throughput_ratio": "rows a second of two executors over those of one, where the work divides; the bar is 1.6",
+    "throughput_ratio": "rows per second of two executors over those of one, where the work divides; the bar is 1.6",
     "machine_ratio": "what two processes with nothing between them get done here over what one does",
-    "rows_per_second_1": "rows a second of one executor, one core, rows in JSON",
+    "rows_per_second_1": "rows per second of one executor, one core, rows in JSON",
     "rows_per_second_2": "of two",
     "parquet_ratio": "the same ratio for rows in parquet files, of which a batch takes little more than a batch takes",
-    "driver_share_1": "seconds a batch that do not divide, over those of a batch with one executor, from both times",
-    "estimated_over_measured_1": "parquet: seconds a batch by docs/sizing.md over one executor's; calibrate first",
+    "driver_share_1": "seconds per batch that do not divide, over those of a batch with one executor, from both times",
+    "estimated_over_measured_1": "parquet: seconds per batch by docs/sizing.md over one executor's; calibrate first",
     "estimated_over_measured_2": "the same for two executors",
     "zipf_slowest_over_mean": "Zipf(1.2) keys: time of the slowest partition of the final stage over the mean; bar 1.2",
     "zipf_partials_over_mean": "partials of the fullest partition over the mean, which no other load disturbs",
     "hot_tree_slowest_over_mean": "queries without keys: the same of the buckets that their tree is divided over",
     "zipf_hashed_over_mean": "the same counted in partials, were groups only hashed to partitions",
-    "shuffled_bytes_a_row": "at 10,000 rows a second, one-second slices, 100 keys; the bar is 2",
+    "shuffled_bytes_a_row": "at 10,000 rows per second, one-second slices, 100 keys; the bar is 2",
     "jobs_a_batch": "Spark jobs of a batch after the first",
     "stages_a_batch": "Spark stages of a batch after the first, rows aggregated to each tree's feed",
     "stages_a_batch_most": "the same at the point that has most: one more where feeds are rolled up from a finer one",
@@ -248,7 +248,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def compare_with_paper(rows: Sequence[Row], settings: ScaleSettings) -> dict[str, float | None]:
-    """Seconds of a batch by the formula of docs/sizing.md, over those that it took; None: nobody has calibrated, or
+    """Seconds of a batch by the formula of docs/sizing.md, over those that it took; None: not calibrated, or
     it was not measured.
 
     Weights hold with all cores at work, and an executor has one.
@@ -280,7 +280,7 @@ def _fastest(rows: Sequence[Row], point: str, executors: int) -> Row | None:
 
 SCALE = Benchmark(
     name="scale",
-    about="from one executor to two: throughput, skewed keys, shuffled bytes, and Spark jobs a batch",
+    about="from one executor to two: throughput, skewed keys, shuffled bytes, and Spark jobs per batch",
     summary=SUMMARY,
     settings=ScaleSettings,
     run=run,

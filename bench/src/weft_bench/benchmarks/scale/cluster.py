@@ -44,7 +44,7 @@ class ClusterRun:
 
 
 def live(points: Sequence[ClusterRun]) -> list[dict[str, Any]]:
-    """The points one after the other, on one cluster. Whoever wants fewer executors than the one before ends some."""
+    """The points one after the other, on one cluster. A point with fewer executors than the one before stops some."""
     from weft.spark import local_session
 
     most = points[0].executors

@@ -51,7 +51,7 @@ def fastest(rows: Iterable[Row]) -> list[Row]:
 
 TECHNIQUES_BENCH = Benchmark(
     name="techniques",
-    about="every technique of final aggregation: slides a second, latency, memory, operations",
+    about="every technique of final aggregation: slides per second, latency, memory, operations",
     summary=SUMMARY,
     settings=TechniqueSettings,
     run=run,

@@ -62,7 +62,7 @@ def memory_rows(bench: Bench) -> Iterable[Row]:
 
 
 def count_rows(bench: Bench) -> Iterable[Row]:
-    """Operations a slide, amortised over two windows and at worst, and the room of a state, beside table 4."""
+    """Operations per slide, amortised over two windows and at worst, and the room of a state, beside table 4."""
     for name, recipe in TECHNIQUES.items():
         operator = OPERATORS["max" if recipe.accepts(OPERATORS["max"]) else "int_sum"]
         bench.say(f"counting  {name}")

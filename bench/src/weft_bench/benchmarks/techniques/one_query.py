@@ -83,7 +83,7 @@ def _bulk(bench: Bench, name: str, operator: str, window: int, answer: Any) -> R
 def _bulk_forms(operator: str) -> dict[str, Any]:
     """Every technique, weft's own, and for floats what subtracting would take if it were right.
 
-    Tables are built anew for each query, except where "built" says that another query has built them.
+    Tables are built for each query, except where "built" says that another query has built them.
     """
 
     def by(made: Technique) -> Any:

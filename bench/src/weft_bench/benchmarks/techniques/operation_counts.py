@@ -38,7 +38,7 @@ class OperationCounter:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Answers a range, and operations a slide and range, where the technique tells ranges apart; else in the first."""
+    """Answers per range, and operations per slide and range; where ranges cannot be told apart, all in the first."""
 
     answers: list[list[Any]]
     operations: list[list[int]]
@@ -109,7 +109,7 @@ ASKED_ONE_BY_ONE = ("panes", "flat_fat", "b_int", "flat_fit")
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Operations a slide of one query over n partials, and elements kept, by table 4."""
+    """Operations per slide of one query over n partials, and elements kept, by table 4."""
 
     amortised: float
     worst: float

@@ -98,7 +98,7 @@ def show(report: Report, console: Console) -> None:
 
 def _counts(rows: Sequence[Row]) -> Table:
     """Each number with table 4's after the stroke."""
-    table = Table("technique", "window", "operations a slide", "worst", "elements", box=None, pad_edge=False)
+    table = Table("technique", "window", "operations per slide", "worst", "elements", box=None, pad_edge=False)
     for row in rows:
         pairs = [f"{row[w]:,.2f} / {row[w + '_bound']:,}" for w in ("amortised",)]
         pairs += [f"{row[w]:,} / {row[w + '_bound']:,}" for w in ("worst", "elements")]

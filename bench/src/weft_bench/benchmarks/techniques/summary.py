@@ -30,7 +30,7 @@ SUMMARY = {
     "step_max_slides_per_second": "the same for max",
     "step_max_technique": "the technique that did it",
     "step_daba_slides_per_second": "DABA, whose every step is short, max",
-    "many_over_apart_int_sum": "answers a second of one SlickDeque over many single ones fed partial by partial; bar 3",
+    "many_over_apart_int_sum": "answers per second of one SlickDeque over many single ones, partial by partial; bar 3",
     "many_over_apart_max": "the same for max",
     "many_over_apart_chunks_int_sum": "over single ones that each run alone over 4096 partials",
     "many_over_apart_chunks_max": "the same for max",
@@ -40,7 +40,7 @@ SUMMARY = {
 }
 
 Rates = dict[str, dict[int, float]]
-"""Slides a second, by technique and window."""
+"""Slides per second, by technique and window."""
 
 
 def rates(rows: Sequence[Row], figure: str, aggregate: str, what: str = "slides_per_second") -> Rates:

@@ -50,7 +50,7 @@ LOOK_UP = "one address"
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Each interval of a synopsis has a counter for each value that came in it; rows are random."""
+    """Each interval of a synopsis has a counter for each value in it; rows are random."""
 
     rate: int
 
