@@ -23,7 +23,7 @@ from weft.cli.app import app
 from weft.model import ACQ, Call, Window
 from weft.optimizer import optimize
 from weft.optimizer.cost.seconds import estimate
-from weft.spark.execution.micro_batch import BatchMetrics
+from weft.spark.execution.metrics import BatchMetrics
 
 NATIVE = (0.3, 2e-7, 1e-6)
 FINAL = (0.2, 1e-3, 2e-6, 3e-8, 5e-8)

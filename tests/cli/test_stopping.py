@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.spark.checkpoint.batch_log import Checkpoint
+from weft.spark.checkpoint.batch_log import BatchLog
 from weft.spark.checkpoint.files import CheckpointFiles
 
 QUERY = "CREATE VIEW n AS SELECT window.start AS start, count(*) AS n FROM s GROUP BY window(timestamp, '2 seconds')"
@@ -46,6 +46,6 @@ def test_a_signal_to_the_whole_group_ends_a_run_after_its_batch(tmp_path: Path) 
     assert "Traceback" not in said
     stopped = re.search(r"^Stopped after batch (\d+); started again with the same checkpoint", said, re.MULTILINE)
     assert stopped, said
-    record = Checkpoint(CheckpointFiles(str(tmp_path / "state"))).newest()
-    assert record is not None
+    record = BatchLog(CheckpointFiles(str(tmp_path / "state"))).newest()
+    assert not record.is_initial
     assert record.batch == int(stopped[1])

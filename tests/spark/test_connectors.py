@@ -15,10 +15,10 @@ from pyspark.errors import PySparkRuntimeError
 
 from weft.spark import connectors, open_source, weave
 from weft.spark.connectors import BadAddress, KafkaAddress, MissingConnector, resolving
+from weft.spark.sinks.corrupt_records import BadSink, make_corrupt_sink
 from weft.spark.sinks.json_rows import json_rows
 from weft.spark.sinks.kafka import KafkaSink, NoTopic
 from weft.spark.sinks.row_key import CannotTell, RowKey, identities
-from weft.spark.sources.corrupt_records import BadSink, make_bad_sink
 from weft.spark.sources.open import UnknownSource
 
 TOPIC = "kafka:127.0.0.1:9/trades"
@@ -77,13 +77,13 @@ def test_a_topic_is_not_opened_without_connector_schema_or_known_format(spark: A
 @pytest.mark.spark
 def test_bad_records_have_a_sink_or_none_come(spark: Any) -> None:
     plain, bad = spark.range(1), spark.range(1).selectExpr("CAST(NULL AS BINARY) AS kafka_bad")
-    assert make_bad_sink(plain, None) is None
+    assert make_corrupt_sink(plain, None) is None
     with pytest.raises(BadSink, match="open the source with corrupt='side'"):
-        make_bad_sink(plain, "parquet:bad")
+        make_corrupt_sink(plain, "parquet:bad")
     with pytest.raises(BadSink, match="would be lost: start with corrupt_sink"):
-        make_bad_sink(bad, None)
-    with pytest.raises(BadSink, match="unknown sink for bad records 'csv:x'"):
-        make_bad_sink(bad, "csv:x")
+        make_corrupt_sink(bad, None)
+    with pytest.raises(BadSink, match="unknown sink for corrupt records 'csv:x'"):
+        make_corrupt_sink(bad, "csv:x")
 
 
 START = datetime(2024, 3, 1, tzinfo=UTC)

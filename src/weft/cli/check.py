@@ -18,7 +18,7 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Check a checkpoint: what it holds, whether it is complete, and what to do if it is not."""
-    from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION
+    from weft.spark.checkpoint.checkpoint import CHECKPOINT_VERSION
     from weft.spark.checkpoint.verify import NoCheckpoint, check_checkpoint, to_json
 
     if "://" not in checkpoint and not Path(checkpoint).is_dir():

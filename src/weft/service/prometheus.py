@@ -51,7 +51,7 @@ def families(service: Service) -> list[Family]:
     metrics, plan, trees, mark = run.metrics(), run.plan(), run.trees(), run.watermark
     costs, total = query_costs(plan), float(plan.cost) or 1.0
     last = run.batches()[-1:]
-    latest = last[0].latest if last else None
+    latest = last[0].max_event_time if last else None
     refreshed = metrics["refreshes_by_query"]
 
     def one(value: float | None) -> Samples:

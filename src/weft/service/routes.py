@@ -20,7 +20,7 @@ from weft.service.preview import Preview, preview
 from weft.service.prometheus import CONTENT_TYPE, exposition
 from weft.service.service import Service
 from weft.service.sse import LiveAnswers, place_of
-from weft.spark.execution.micro_batch import BatchMetrics
+from weft.spark.execution.metrics import BatchMetrics
 from weft.spark.execution.progress import iso
 
 Name = Annotated[str, Path(description="The name of a query.")]
@@ -245,5 +245,5 @@ def _job(app: FastAPI, service: Service) -> None:
 
 def _batch(metrics: BatchMetrics) -> schemas.Batch:
     values = asdict(metrics)
-    del values["trees"]
-    return schemas.Batch(**{**values, "watermark": iso(metrics.watermark), "latest": iso(metrics.latest)})
+    del values["trees"], values["max_event_time"]
+    return schemas.Batch(**{**values, "watermark": iso(metrics.watermark), "latest": iso(metrics.max_event_time)})

@@ -29,7 +29,7 @@ class Service:
         self.answers = answers
         self.limits = limits
         self.closed = False
-        self._paused = Paused(run.checkpoint.store)
+        self._paused = Paused(run.checkpoint.files)
         self._changing = threading.Lock()
         answers.present = run.queries
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from weft.engine import FOREVER, Layout, State
+from weft.engine import Layout, State
 from weft.engine.final.adhoc import answer_once, find_source, why_not
 from weft.model import ACQ, RunError, Workload
-from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint
+from weft.spark.checkpoint.batch_log import BatchRecord
+from weft.spark.checkpoint.state_store import StateStore
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 
@@ -25,23 +26,24 @@ class StateMoved(Exception):
     """A batch replaced a segment while it was read."""
 
 
-def ask(planner: Planner, acq: ACQ, physical: PhysicalPlan, checkpoint: Checkpoint, record: BatchRecord) -> pa.Table:
+def ask(planner: Planner, acq: ACQ, physical: PhysicalPlan, state_store: StateStore, record: BatchRecord) -> pa.Table:
     """Every window of the query that the slices of the record hold whole and that its watermark has passed."""
     if acq.ttl is not None:
         raise CannotAsk("an ad-hoc query is answered once and has no TTL; leave FOR and UNTIL out, or add it")
-    if record.watermark is None or record.watermark == FOREVER:
+    watermark = record.open_watermark
+    if watermark is None:
         raise CannotAsk("no slice is kept: " + ("the stream was drained" if record.drained else "no row has come yet"))
     acq = replace(acq, refresh="exact")  # asked once, there is nothing to refresh
     plan, asked = replace(planner, options=planner.options.without_lateness()).weave(Workload([acq]))
     (query,), keys = asked.layout.queries, plan.feeds[0].keys
     layout = _as_written(physical.layout)
     groupings = dict(enumerate(physical.groupings))
-    source = find_source(query, keys, layout, record.watermark, groupings, record.kept_from(layout))
+    source = find_source(query, keys, layout, watermark, groupings, record.kept_from(layout))
     if source is None:
         reason = why_not(query, keys, layout.trees, groupings)
         raise CannotAsk(f"the kept slices cannot answer this: {reason}; add it, and it answers from then on")
     needed = replace(layout, feeds=(), older=tuple(t for t in layout.trees if t.number in source.reader.pools))
-    return answer_once(_read(checkpoint, record, needed), query, source, layout, record.watermark)
+    return answer_once(_read(state_store, record, needed), query, source, layout, watermark)
 
 
 def _as_written(layout: Layout) -> Layout:
@@ -50,15 +52,15 @@ def _as_written(layout: Layout) -> Layout:
     return replace(layout.with_trees(lambda tree: replace(tree, begins=None)), older=older)
 
 
-def _read(checkpoint: Checkpoint, record: BatchRecord, layout: Layout) -> State:
+def _read(state_store: StateStore, record: BatchRecord, layout: Layout) -> State:
     """The state of all buckets as one."""
     stored: list[dict[int, pa.Table]] = []
     wanted = {tree.number for tree in layout.trees}
     for segments in record.segments.values():
         for segment in segments:
-            if wanted & {int(tree) for tree in segment.parts}:
+            if wanted & segment.parts.keys():
                 try:
-                    stored.append(checkpoint.read_segment(segment, wanted))
+                    stored.append(state_store.read(segment, wanted))
                 except FileNotFoundError as error:
                     raise StateMoved from error
     return State(record.watermark).with_tables(layout, stored)

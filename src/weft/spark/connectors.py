@@ -16,6 +16,9 @@ from weft.model import SourceError, WeftError
 
 KAFKA = "kafka"
 
+CORRUPT_RECORD = "kafka_bad"
+"""The column with the value of a record that could not be read, in streams that are opened with `corrupt="side"`."""
+
 JARS = "WEFT_CONNECTOR_JARS"
 """A folder of jars that is used instead of Maven Central: without a network, or for another release."""
 

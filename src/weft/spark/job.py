@@ -17,7 +17,8 @@ from weft.plan.value_memory import warn_of_synopses
 from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.errors import NotServed
 from weft.spark.execution.failing_queries import QueriesFailed, blame
-from weft.spark.execution.micro_batch import BatchMetrics, MicroBatchRunner
+from weft.spark.execution.metrics import BatchMetrics
+from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.files import folder_name
 from weft.spark.options import JobOptions, renamed, with_keywords
 from weft.spark.physical.explain import sharing
@@ -28,11 +29,11 @@ from weft.spark.queries.membership import ttls_of, with_ttls
 from weft.spark.run import Run
 from weft.spark.session import require_classic, use_this_python
 from weft.spark.sinks.base import AnswerListener, Sink
+from weft.spark.sinks.corrupt_records import make_corrupt_sink
 from weft.spark.sinks.late_rows import make_late_sink
 from weft.spark.sinks.open import make_sink
 from weft.spark.sinks.parquet import ParquetSink
 from weft.spark.sinks.side_output import SideOutput
-from weft.spark.sources.corrupt_records import make_bad_sink
 from weft.sql.inputs import Queries, read_queries
 
 AT_ONCE = "0 seconds"
@@ -148,7 +149,7 @@ class Job:
         if not self.stream.isStreaming:
             raise NotServed("this table is bounded; use job.answers(), or read it with spark.readStream")
         side = make_late_sink(self.options.late, late_sink)
-        corrupt = make_bad_sink(self.stream, corrupt_sink)
+        corrupt = make_corrupt_sink(self.stream, corrupt_sink)
         folder = None if checkpoint is None else str(checkpoint)
         return Run(self, make_sink(sink), folder, trigger or AT_ONCE, available_now, side, listener, corrupt)
 

@@ -313,10 +313,6 @@ class TimeOptions:
             raise BadOptions("idle_timeout must be longer than nothing; leave it out to wait for rows")
         return cls(late=late, **lengths)  # type: ignore[arg-type]
 
-    def agreed(self) -> dict[str, int]:
-        """What a checkpoint is written with, and a restart must keep to; the keys are those of the file."""
-        return {"watermark": self.delay, "lateness": self.allowed_lateness, "retain": self.retention}
-
 
 def _length(name: str, text: str) -> int:
     try:

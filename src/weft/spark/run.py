@@ -17,12 +17,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from weft.model import ACQ, Ttl
 from weft.plan import Plan
 from weft.spark.adhoc import CHANGED_MEANWHILE, CannotAsk, StateMoved, ask
-from weft.spark.checkpoint.batch_log import Checkpoint
+from weft.spark.checkpoint.checkpoint import Checkpoint
 from weft.spark.checkpoint.files import CheckpointFiles
 from weft.spark.errors import NotServed
-from weft.spark.execution.micro_batch import BatchMetrics
+from weft.spark.execution.metrics import BatchMetrics
 from weft.spark.execution.progress import iso, show_metrics, show_passes, show_trees
-from weft.spark.execution.recovery import start
+from weft.spark.execution.recovery import Outputs, start
 from weft.spark.execution.stream_execution import StreamExecution
 from weft.spark.queries.validate import CannotChange, Since
 from weft.spark.sinks.base import AnswerListener, Sink
@@ -58,7 +58,7 @@ class Run:
         self.checkpoint = Checkpoint(CheckpointFiles(folder or str(self._temporary)))
         with ExitStack() as undo:  # where starting fails
             undo.callback(self._forget)
-            begun = start(job, self.checkpoint, sink, late_sink, tap, bad_sink, interval, undo)
+            begun = start(job, self.checkpoint, Outputs(sink, late_sink, tap, bad_sink), interval, undo)
             self._driver = StreamExecution(job, begun, trigger, available_now)
             undo.pop_all()
         self._live = begun.live
@@ -160,11 +160,11 @@ class Run:
         if len(found) != 1:
             raise CannotAsk(f"one query is asked at a time, not {len(found)}")
         for _ in range(CHANGED_MEANWHILE):
-            done = self._driver.done
-            if done.record is None:
+            progress = self._driver.progress
+            if progress.record.is_initial:
                 raise CannotAsk("no slice is kept: no batch has been run yet")
             try:
-                return ask(self.job.planner, found[0], done.physical, self.checkpoint, done.record)
+                return ask(self.job.planner, found[0], progress.physical, self.checkpoint.state, progress.record)
             except StateMoved:
                 continue
         raise CannotAsk("batches replace the kept slices faster than they can be read; ask again")
@@ -190,11 +190,11 @@ class Run:
     @property
     def watermark(self) -> int | None:
         """In microseconds; None: no row has come yet, or every window is answered."""
-        return self._driver.done.watermark
+        return self._driver.progress.watermark
 
     def batches(self) -> list[BatchMetrics]:
         """The latest batches, oldest first."""
-        return list(self._driver.done.batches)
+        return list(self._driver.progress.batches)
 
     def trees(self) -> list[dict[str, Any]]:
         """What is kept of each tree, by a number that no other tree of the job ever has: different slices in the bucket
@@ -202,20 +202,20 @@ class Run:
         queries, is there until no open window needs it. Slices and partials are known from the first batch of this run
         on, and None before.
         """
-        return show_trees(self._driver.done)
+        return show_trees(self._driver.progress)
 
     def passes(self) -> list[dict[str, Any]]:
         """What the latest batch aggregated rows to: the keys, filters and queries of each pass, and the keys of the
         phantom that it was rolled up from; None: from rows.
         """
-        return show_passes(self._driver.done.physical)
+        return show_passes(self._driver.progress.physical)
 
     def metrics(self) -> dict[str, Any]:
         """Where the run stands: counters from the start of the job, rates over its latest batches; plan changes and the
         seconds of each phase from the start of this run.
         """
         live = self._live
-        return show_metrics(self._driver.done, time.time(), live.plan, live.version, live.waiting(), live.failed())
+        return show_metrics(self._driver.progress, time.time(), live.plan, live.version, live.waiting(), live.failed())
 
 
 def _time(text: str | None, since: Since) -> int | None:

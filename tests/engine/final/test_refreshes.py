@@ -35,7 +35,7 @@ PLAN = at_most(layout([Window(w.length, INTERVAL) for w in ASKED]))
 def test_every_answer_is_that_of_its_window_and_no_window_has_two(
     batches: list[tuple[list[Entry], float]], cost: float
 ) -> None:
-    state, record = State(), BatchRecord(-1)
+    state, record = State(), BatchRecord.initial()
     seen: list[Entry] = []
     until: int | None = None
     answers: dict[str, dict[tuple[str | None, int], float | None]] = {q.name: {} for q in PLAN.queries}

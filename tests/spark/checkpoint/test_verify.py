@@ -15,9 +15,10 @@ from weft.aggregates import Component
 from weft.cli.app import app
 from weft.engine import FeedLayout, GroupingLayout, Layout, TreeLayout
 from weft.model import Edges, Window
-from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION, BatchRecord, Checkpoint
+from weft.spark.checkpoint.batch_log import BatchRecord
+from weft.spark.checkpoint.checkpoint import CHECKPOINT_VERSION, Checkpoint, JobSettings
 from weft.spark.checkpoint.files import CheckpointFiles
-from weft.spark.checkpoint.plan_log import PlanChange, newest_plan, plan_names, plan_notes, plan_record, write_plan
+from weft.spark.checkpoint.plan_log import PlanChange, newest_plan, plan_names, plan_record, plan_summaries, write_plan
 from weft.spark.checkpoint.spark_offsets import SparkOffsets
 from weft.spark.checkpoint.verify import CheckpointReport, NoCheckpoint, check_checkpoint
 
@@ -36,17 +37,19 @@ def layout() -> Layout:
 def made(folder: Path) -> Path:
     """What twenty batches leave behind, as the parts of weft that write it do."""
     checkpoint = Checkpoint(CheckpointFiles(str(folder)))
-    checkpoint.agree({"version": CHECKPOINT_VERSION, "buckets": 1, "watermark": 0})
+    checkpoint.agree(JobSettings())
     changes = (PlanChange("woven", None, 1.5, 1, 1),)
     texts = {"q1": "SELECT 1"}
-    write_plan(checkpoint.store, plan_record(0, layout(), texts=texts, groupings=(("k",),), changes=changes))
-    before: BatchRecord | None = None
+    write_plan(checkpoint.files, plan_record(0, layout(), texts=texts, groupings=(("k",),), changes=changes))
+    before = BatchRecord.initial()
     for batch in range(LAST + 1):
         rows = 20_000  # large enough that segments stay, so that records follow one another
         table = pa.table({"slice": pa.array([batch] * rows, pa.int64()), "c0_0": pa.array(range(rows), pa.int64())})
-        held = () if before is None else before.segments["0"]
-        segments, _ = checkpoint.grow(0, batch, held, {0: table}, {0: 0})
-        before, _ = checkpoint.commit(BatchRecord(batch, batch, batch, {"0": segments}, rows * (batch + 1)), before)
+        held = before.segments.get(0, ())
+        segments, _ = checkpoint.state.grow(0, batch, held, {0: table}, {0: 0})
+        before, _ = checkpoint.batches.commit(
+            BatchRecord(batch, batch, batch, {0: segments}, rows * (batch + 1)), before
+        )
         spark(folder, batch)
     return folder
 
@@ -167,7 +170,7 @@ def test_commits_of_spark_may_be_gone_or_torn_where_records_are_there(folder: Pa
 def test_offsets_of_spark_that_name_other_rows_are_found(folder: Path) -> None:
     record = newest(folder, "batches/*.json")
     found = json.loads(record.read_text())
-    record.write_text(json.dumps({**found, "read": SparkOffsets(CheckpointFiles(str(folder))).rows(LAST)}))
+    record.write_text(json.dumps({**found, "read": SparkOffsets(CheckpointFiles(str(folder))).digest(LAST)}))
     assert look(folder).sound
     note = folder / f"spark/offsets/{LAST}"
     note.write_text(note.read_text().replace('"logOffset":1', '"logOffset":2'))
@@ -195,10 +198,10 @@ def test_another_format_and_no_checkpoint_at_all(folder: Path, tmp_path: Path) -
 def test_of_a_plan_that_another_followed_only_what_is_told_stays(folder: Path) -> None:
     store = CheckpointFiles(str(folder))
     (name,) = plan_names(store)
-    told, size = plan_notes(store), store.size(f"plans/{name}")
+    told, size = plan_summaries(store), store.size(f"plans/{name}")
     changes = (PlanChange("dropped q1", 1.5, 1.0, 1, 1),)
     write_plan(store, plan_record(7, layout(), texts={"q2": "SELECT 2"}, groupings=(("k",),), changes=changes))
-    assert plan_notes(store)[:-1] == told
+    assert plan_summaries(store)[:-1] == told
     assert (store.size(f"plans/{name}") or 0) < (size or 0)
     newest = newest_plan(store)
     assert newest is not None

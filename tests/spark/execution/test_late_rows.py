@@ -15,7 +15,7 @@ from tests.support.compare import assert_same_rows
 from tests.support.streams import BEGIN, Stream, expected, first_window, settle
 from weft.engine import FOREVER
 from weft.spark.adhoc import CannotAsk
-from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint
+from weft.spark.checkpoint.batch_log import BatchLog, BatchRecord
 from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.execution.stream_execution import StreamExecution
 from weft.spark.options import BadOptions, TimeOptions
@@ -40,7 +40,7 @@ def test_a_question_is_answered_from_the_slices_that_are_kept(stream: Stream) ->
     with pytest.raises(CannotAsk, match="no batch has been run"):
         run.ask(BY_KEY)
     settle(run)
-    watermark = run.checkpoint.newest().watermark
+    watermark = run.checkpoint.batches.newest().watermark
     other = BY_KEY.replace("30 seconds", "14 seconds")
     coarser = "SELECT window.start AS start, sum(v) AS total FROM stream \
 GROUP BY window(ts, '21 seconds', '7 seconds', '2 seconds')"
@@ -144,7 +144,7 @@ def test_a_stream_that_pauses_is_answered_and_then_goes_on(stream: Stream) -> No
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_drain_waits_for_the_batch_that_the_clock_has_begun(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_idle, newest = MicroBatchRunner.run_idle, Checkpoint.newest
+    run_idle, newest = MicroBatchRunner.run_idle, BatchLog.newest
     begun, looked, numbers = threading.Event(), threading.Event(), []
 
     def lasting(self: MicroBatchRunner, spark: Any, before: BatchRecord, watermark: int) -> Any:
@@ -154,14 +154,14 @@ def test_a_drain_waits_for_the_batch_that_the_clock_has_begun(stream: Stream, mo
             looked.wait(3)  # a drain that does not wait for this batch looks at the records meanwhile
         return run_idle(self, spark, before, watermark)
 
-    def look(self: Checkpoint) -> Any:
+    def look(self: BatchLog) -> Any:
         found = newest(self)
         if begun.is_set():
             looked.set()
         return found
 
     monkeypatch.setattr(MicroBatchRunner, "run_idle", lasting)
-    monkeypatch.setattr(Checkpoint, "newest", look)
+    monkeypatch.setattr(BatchLog, "newest", look)
     stream.write(1, seconds=(0, 3))
     run = stream.start(f"CREATE VIEW short AS {SHORT}", watermark=1, idle_timeout="1 second")
     settle(run)
@@ -211,7 +211,7 @@ def test_a_clock_that_runs_ahead_does_not_move_the_watermark(stream: Stream) -> 
     stream.write(1, seconds=(3, 6))
     run = stream.start(f"CREATE VIEW short AS {SHORT}", watermark=1, max_skew="1 hour")
     settle(run)
-    assert BEGIN + MINUTE > run.checkpoint.newest().watermark > BEGIN
+    assert BEGIN + MINUTE > run.checkpoint.batches.newest().watermark > BEGIN
     assert run.metrics()["late"] == 0
     run.drain()
     assert_same_rows(stream.answers("short"), expected(stream, SHORT), key=(0,), text="short")

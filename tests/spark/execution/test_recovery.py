@@ -22,8 +22,8 @@ from tests.support.resumable import JOINING, JOINING_BEGIN, QUERIES, SCHEMA
 from tests.support.soak import KILLS, SOAK
 from tests.support.streams import write_rows
 from weft.spark import RunFailed, weave
-from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION, CheckpointMismatch
-from weft.spark.checkpoint.files import CheckpointFileError
+from weft.spark.checkpoint.checkpoint import CHECKPOINT_VERSION
+from weft.spark.checkpoint.files import CheckpointFileError, CheckpointMismatch
 from weft.spark.checkpoint.verify import check_checkpoint
 from weft.spark.sinks.base import OtherColumns
 from weft.sql import parse
@@ -281,7 +281,7 @@ def test_a_query_that_a_full_disk_keeps_from_joining_joins_when_there_is_room(
     make_disk(state, pages_taken(state))
     with pytest.raises(CheckpointFileError, match=rf"state/asked/00000001.json could not be written: {MAKE_ROOM}"):
         run.add(query, since="source")
-    assert (run.queries(), run.metrics()["waiting"], run.checkpoint.store.names("asked")) == (there, [], [])
+    assert (run.queries(), run.metrics()["waiting"], run.checkpoint.files.names("asked")) == (there, [], [])
     make_disk(state, 2000)
     last.rename(tmp_path / "rows" / last.name)
     run.query.processAllAvailable()
@@ -328,7 +328,7 @@ def test_the_state_that_a_batch_writes_does_not_grow_with_the_window(spark: Any,
     queries = "SELECT k, count(*) AS n FROM stream GROUP BY k, window(ts, '1 hour', '1 second')"
     run = start(spark, tmp_path, "noop", queries)
     run.wait()
-    named = {s.path for found in run.checkpoint.newest().segments.values() for s in found}
+    named = {s.path for found in run.checkpoint.batches.newest().segments.values() for s in found}
     there = {str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state" / "segments").rglob("*.arrow")}
     assert there == named, "a file that no record names is never read again"
     written = [batch.state_bytes for batch in run.batches()]

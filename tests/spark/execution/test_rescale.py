@@ -12,9 +12,10 @@ import pytest
 from tests.support.compare import assert_same_rows
 from tests.support.streams import Stream, expected, first_window, settle, wait_for_threads
 from weft.spark import NotServed, weave
-from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint, CheckpointMismatch
+from weft.spark.checkpoint.batch_log import BatchLog, BatchRecord
 from weft.spark.checkpoint.bucket_map import SLOTS, BucketMap
-from weft.spark.checkpoint.files import CheckpointFiles
+from weft.spark.checkpoint.checkpoint import Checkpoint
+from weft.spark.checkpoint.files import CheckpointFiles, CheckpointMismatch
 from weft.spark.checkpoint.verify import check_checkpoint
 from weft.spark.partial.skew import weigh
 
@@ -58,12 +59,14 @@ def test_spark_finds_each_slot_in_its_bucket(spark: Any) -> None:
 
 def test_a_checkpoint_without_its_places_is_refused(tmp_path: Path) -> None:
     checkpoint = Checkpoint(CheckpointFiles(str(tmp_path)))
-    name = checkpoint.write_places(BucketMap.weighed(2, {}), "places/first.json")
-    record, _ = checkpoint.commit(BatchRecord(0, segments={"0": (), "1": ()}, places=name), None)
-    assert checkpoint.places(checkpoint.newest()) == (BucketMap.weighed(2, {}), name)
-    checkpoint.store.delete(name)
-    with pytest.raises(CheckpointMismatch, match=r"first\.json is gone.*bring it back"):
-        checkpoint.places(record)
+    name = checkpoint.write_bucket_map(BucketMap.weighed(2, {}))
+    record, _ = checkpoint.batches.commit(
+        BatchRecord(0, segments={0: (), 1: ()}, bucket_map_file=name), BatchRecord.initial()
+    )
+    assert checkpoint.bucket_map(checkpoint.batches.newest()) == (BucketMap.weighed(2, {}), name)
+    checkpoint.files.delete(name)
+    with pytest.raises(CheckpointMismatch, match=r"first\.json is missing.*bring it back"):
+        checkpoint.bucket_map(record)
     report = check_checkpoint(str(tmp_path), version=3)
     assert ("places/first.json", "is missing") in [(p.file, p.what) for p in report.problems]
 
@@ -93,7 +96,7 @@ def test_state_moves_to_more_and_to_fewer_buckets_and_answers_stay_exact(spark: 
         stream.write(2)
         run = stream.start(TEXT, buckets=buckets)
         settle(run)
-        assert len(run.checkpoint.newest().segments) == buckets
+        assert len(run.checkpoint.batches.newest().segments) == buckets
         if life == 1:
             run.add("CREATE VIEW late_comer AS " + QUERIES["by_key"].replace("60", "30"), since="source")
             stream.write(1)
@@ -104,9 +107,7 @@ def test_state_moves_to_more_and_to_fewer_buckets_and_answers_stay_exact(spark: 
     joined = stream.answers("late_comer")
     assert_same_rows(joined, expected(stream, QUERIES["by_key"].replace("60", "30")), key=(0, 1), text="late_comer")
     named = {
-        s.path
-        for found in Checkpoint(CheckpointFiles(str(tmp_path / "state"))).newest().segments.values()
-        for s in found
+        s.path for found in BatchLog(CheckpointFiles(str(tmp_path / "state"))).newest().segments.values() for s in found
     }
     there = {str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state" / "segments").rglob("*.arrow")}
     assert there == named, "what was moved is not there twice"
@@ -118,17 +119,17 @@ def test_a_batch_that_was_not_committed_is_not_given_twice_in_other_buckets(
 ) -> None:
     stream = Stream(spark, tmp_path)
     stream.write(3)
-    commit = Checkpoint.commit
+    commit = BatchLog.commit
 
-    def killed(self: Checkpoint, record: BatchRecord, before: BatchRecord | None) -> Any:
+    def killed(self: BatchLog, record: BatchRecord, before: BatchRecord) -> Any:
         if record.batch == 2:
             raise OSError("after the answers, before the record")
         return commit(self, record, before)
 
-    monkeypatch.setattr(Checkpoint, "commit", killed)
+    monkeypatch.setattr(BatchLog, "commit", killed)
     with pytest.raises(Exception, match="before the record"):
         settle(stream.start(BY_KEY, buckets=4))
-    monkeypatch.setattr(Checkpoint, "commit", commit)
+    monkeypatch.setattr(BatchLog, "commit", commit)
     assert list((tmp_path / "answers" / "by_key").glob("part-00000002-000[23]*")), "or this tests nothing"
     run = stream.start(BY_KEY, buckets=2)
     settle(run)
@@ -160,8 +161,8 @@ def test_a_hot_tree_without_keys_is_in_several_buckets_and_answers_stay_exact(sp
     run = stream.start(";\n".join(f"CREATE VIEW {name} AS {text}" for name, text in queries.items()), buckets=3)
     settle(run)
     hot = next(tree["tree"] for tree in run.trees() if "q0" in tree["queries"])
-    kept = run.checkpoint.newest().segments
-    assert {bucket for bucket, found in kept.items() if any(str(hot) in s.parts for s in found)} == {"0", "1", "2"}
+    kept = run.checkpoint.batches.newest().segments
+    assert {bucket for bucket, found in kept.items() if any(hot in s.parts for s in found)} == {0, 1, 2}
     assert run.metrics()["rows"] == 80, "a row that is sent to three buckets is one row"
     assert run.metrics()["matched_by_query"]["q0"] == 80
     rest = {f"more{i}": _overall(45, 5, calls[i % 3]) for i in range(6)}

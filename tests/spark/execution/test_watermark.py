@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
-from weft.spark.execution.watermark import BatchInput, look_at
+from weft.spark.execution.batch_input import BatchInput, summarize
 from weft.spark.partial.aggregate import place
 from weft.spark.session import batch_settings
 
@@ -22,11 +22,11 @@ def test_buckets_are_looked_at_where_they_are_in_one_stage(spark: Any) -> None:
         try:
             assert partials.count() == 60
             context.setJobGroup("looking", "a test")
-            seen = look_at(partials, F.col("counted"))
+            seen = summarize(partials, F.col("counted"))
         finally:
             context.setLocalProperty("spark.jobGroup.id", None)
             partials.unpersist()
-    assert seen == BatchInput(latest=159, earliest=0, rows=60, partials=60, selectivity=0.75)
+    assert seen == BatchInput(max_event_time=159, first_slice=0, rows=60, partials=60, selectivity=0.75)
     tracker = context.statusTracker()
     (job,) = tracker.getJobIdsForGroup("looking")
     stages = [tracker.getStageInfo(stage) for stage in tracker.getJobInfo(job).stageIds]
@@ -35,4 +35,4 @@ def test_buckets_are_looked_at_where_they_are_in_one_stage(spark: Any) -> None:
 
 def test_a_batch_without_rows_says_nothing(spark: Any) -> None:
     nothing = place(spark.range(0).selectExpr("0 AS bucket", "0 AS feed", "id AS slice", "id AS latest"), 2)
-    assert look_at(nothing, F.lit(1)) == BatchInput(None, None, 0, 0, 1.0)
+    assert summarize(nothing, F.lit(1)) == BatchInput(None, None, 0, 0, 1.0)

@@ -29,10 +29,13 @@ from weft.model import ACQ, Window, Workload
 from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve
 from weft.plan import Plan
-from weft.spark.checkpoint.batch_log import BatchRecord, Segment
+from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
-from weft.spark.execution.micro_batch import BatchMetrics, KeptTreeState
+from weft.spark.checkpoint.plan_log import BackfillRecord
+from weft.spark.checkpoint.state_store import Segment, SegmentPart
+from weft.spark.execution.metrics import BatchMetrics
 from weft.spark.execution.statistics import OBSERVED, Observer
+from weft.spark.final.report import KeptTreeState
 from weft.spark.options import JobOptions
 from weft.spark.physical.columns import PhysicalColumns
 from weft.spark.physical.plan import PhysicalPlan
@@ -40,7 +43,6 @@ from weft.spark.physical.planner import Planner, keep_slices
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.statistics import StreamStatistics
 from weft.spark.physical.tables import NativeFeed
-from weft.spark.queries.backfill import Held
 from weft.spark.queries.registry import QueryRegistry
 from weft.spark.queries.validate import CannotChange
 from weft.sql import parse
@@ -147,19 +149,19 @@ class Job:
         self.everyone = [Registered(q.name, q.window) for q in self.given]
         self.present = {r.name: r for r in self.everyone}
         self.history: list[Entry] = []
-        self.record: BatchRecord | None = None
+        self.record = BatchRecord.initial()
         self.state = State()
         self.kept: dict[int, pa.Table] = {}  # of trees that are gone, too: a file goes when it has nothing else
         self.live = begin(planner, self.given, folder)
-        self.live.take_up(0, None)
+        self.live.take_up(0, BatchRecord.initial())
 
     @property
     def batch(self) -> int:
-        return 0 if self.record is None else self.record.batch + 1
+        return self.record.batch + 1
 
     @property
     def mark(self) -> int:
-        return -FOREVER if self.record is None or self.record.watermark is None else self.record.watermark
+        return -FOREVER if self.record.watermark is None else self.record.watermark
 
     def join(self, window: Window, since: Any, life: int | None) -> None:
         name = f"q{len(self.everyone)}"
@@ -202,16 +204,16 @@ class Job:
             registered.fresh = False
         self.history += batch
         times = [t for t, _, _ in batch]
-        latest = max([*times, *([] if self.record is None or self.record.latest is None else [self.record.latest])],
-                     default=None)  # fmt: skip
+        before = self.record.max_event_time
+        latest = max([*times, *([] if before is None else [before])], default=None)
         mark = self.mark if latest is None else max(self.mark, latest - self.delay)
         step = advance(self.state, partials(batch, layout), mark, layout)
         self._take(step.answers)
         self.state = step.state
         self.kept |= {n: to_table(p, step.state.groups[0]) for n, p in step.state.trees.items() if len(p)}
-        parts = {str(n): (0, 0, int(p.slices.max())) for n, p in step.state.trees.items() if len(p)}
-        segments = {"0": (Segment("", self.batch, self.batch, 0, parts, 0),)}
-        kept = {} if latest is None else keep_on({} if self.record is None else self.record.kept, layout, mark)
+        parts = {n: SegmentPart(0, 0, int(p.slices.max())) for n, p in step.state.trees.items() if len(p)}
+        segments = {0: (Segment("", self.batch, self.batch, 0, parts, 0),)}
+        kept = {} if latest is None else keep_on(self.record.kept, layout, mark)
         self.record = BatchRecord(self.batch, None if latest is None else mark, latest, segments, kept=kept)
 
     def _take_up(self) -> Layout:
@@ -302,7 +304,7 @@ def test_a_change_mends_the_plan_and_says_what_it_cost_before_and_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = begin(loom(tolerance=None), windows_of((16, 4), (10, 5)), tmp_path)
-    live.take_up(0, None)
+    live.take_up(0, BatchRecord.initial())
     monkeypatch.setattr(Loom, "_optimize", never)
     live.add([acq("late", Window(9, 9))], "now")
     live.drop(["q1"])
@@ -332,7 +334,7 @@ def drifted(folder: Path, kind: type[Loom] = Slow) -> tuple[Loom, QueryRegistry]
     """A plan of four queries that share nothing, though sharing were far cheaper."""
     planner = kind(None, JobOptions(strategy="weave_share", technique="panes", rate=1e8, tolerance=0.1))
     live = begin(planner, windows_of((6, 3), (6, 3), (6, 3), (6, 3)), folder)
-    live.take_up(0, None)
+    live.take_up(0, BatchRecord.initial())
     apart = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)
     live._pending = replace(live._pending, plan=replace(apart[0], strategy="weave_share"))
     return planner, live
@@ -381,7 +383,7 @@ def test_a_planner_that_fails_beside_the_job_leaves_it_as_it_was_and_says_why(tm
         windows_of((10, 5), (9, 3)),
         tmp_path,
     )
-    live.take_up(0, None)
+    live.take_up(0, BatchRecord.initial())
     plan, learned = live.plan, live._replanning._learned
     for _ in range(2):
         live.observe(StreamStatistics(Fraction(1e8), Stream(groups=1_000.0)))
@@ -414,12 +416,12 @@ def test_without_a_tolerance_no_plan_is_made_anew(tmp_path: Path) -> None:
 
 def test_a_query_that_takes_the_place_of_another_goes_on_without_a_gap_where_the_slices_allow(tmp_path: Path) -> None:
     live = begin(loom(), windows_of((12, 6)), tmp_path)
-    live.take_up(0, None)
+    live.take_up(0, BatchRecord.initial())
     live.replace(acq("q0", Window(6, 6), "HAVING sum(v) > 3"))
-    live.take_up(1, BatchRecord(0, watermark=20, latest=31))
+    live.take_up(1, BatchRecord(0, watermark=20, max_event_time=31))
     assert live.since("q0") == 18, "[12, 18) is answered, [18, 24) is not"
     live.replace(acq("q0", Window(7, 7)))
-    live.take_up(2, BatchRecord(1, watermark=20, latest=31))
+    live.take_up(2, BatchRecord(1, watermark=20, max_event_time=31))
     assert live.since("q0") == 32, "slices of six microseconds cannot be cut: only windows without a row yet are left"
     assert [c["reason"] for c in live.changes()] == ["woven", "replaced q0", "replaced q0"]
 
@@ -453,7 +455,7 @@ def test_what_a_sink_refuses_does_not_join(tmp_path: Path) -> None:
 def test_a_restart_goes_by_what_was_written_down(tmp_path: Path) -> None:
     given = windows_of((12, 6), (9, 3))
     live = begin(loom(), given, tmp_path)
-    live.take_up(0, None)
+    live.take_up(0, BatchRecord.initial())
     live.replace(acq("q0", Window(6, 6)))
     live.take_up(1, BatchRecord(0, 20, 31))
     live.replace(acq("q0", Window(18, 6)))
@@ -471,17 +473,17 @@ def test_a_restart_goes_by_what_was_written_down(tmp_path: Path) -> None:
 
 def test_a_query_leaves_by_itself_when_its_life_has_ended(tmp_path: Path) -> None:
     live = begin(loom(), [acq("q0", Window(4, 4)), acq("q1", Window(4, 4), "FOR 10 MICROSECONDS")], tmp_path)
-    live.take_up(0, None)
+    live.take_up(0, BatchRecord.initial())
     assert live.until("q1") is None, "no row has come, so no time is known"
-    layout = live.take_up(1, BatchRecord(0, watermark=3, latest=5)).layout
+    layout = live.take_up(1, BatchRecord(0, watermark=3, max_event_time=5)).layout
     assert live.until("q1") == 16
     rows_at = [(t, "a", 1.0) for t in range(6, 30)]
     answers = advance(State(3), partials(rows_at, layout), 24, layout).answers
     assert [max(start for _, start in rows(answers[name])) for name in ("q0", "q1")] == [20, 12]
     again = begin(loom(), [acq("q0", Window(4, 4)), acq("q1", Window(4, 4), "FOR 10 MICROSECONDS")], tmp_path)
-    again.take_up(2, BatchRecord(1, watermark=15, latest=29))
+    again.take_up(2, BatchRecord(1, watermark=15, max_event_time=29))
     assert again.until("q1") == 16, "a restart does not begin its life again"
-    assert [q.name for q in again.take_up(3, BatchRecord(2, watermark=16, latest=29)).layout.queries] == ["q0"]
+    assert [q.name for q in again.take_up(3, BatchRecord(2, watermark=16, max_event_time=29)).layout.queries] == ["q0"]
     change = again.changes()[-1]
     assert (change["batch"], change["reason"], change["queries"]) == (3, "the TTL of q1 ended", 1)
     assert change["cost_after"] <= change["cost_before"]
@@ -491,7 +493,7 @@ def test_a_query_leaves_by_itself_when_its_life_has_ended(tmp_path: Path) -> Non
 
 def test_the_last_query_stays_without_answers_when_its_life_has_ended(tmp_path: Path) -> None:
     live = begin(loom(), [acq("q0", Window(4, 4), "UNTIL '1970-01-01 00:00:00.000008'")], tmp_path)
-    layout = live.take_up(0, None).layout
+    layout = live.take_up(0, BatchRecord.initial()).layout
     answers = advance(State(), partials([(t, "a", 1.0) for t in range(20)], layout), 16, layout).answers
     assert sorted(start for _, start in rows(answers["q0"])) == [0, 4]
     assert [q.name for q in live.take_up(1, BatchRecord(0, 16, 19)).layout.queries] == ["q0"]
@@ -499,7 +501,7 @@ def test_the_last_query_stays_without_answers_when_its_life_has_ended(tmp_path: 
 
 def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(tmp_path: Path) -> None:
     live = begin(loom(rate=1e3, tolerance=0.1), windows_of((10, 5), (9, 3)), tmp_path)
-    live.take_up(0, None)
+    live.take_up(0, BatchRecord.initial())
     assert len(live.plan.trees) == 2
     live.observe(StreamStatistics(Fraction(1.05e3)))
     assert live._replanning.thread is None, "within the tolerance"
@@ -525,7 +527,7 @@ def test_plans_by_seconds_are_made_anew_where_groups_or_filters_are_not_what_the
     # In one tree short slices are kept for an hour, a partial for each group; apart, each row passes twice.
     windows = windows_of((1_000_000, 1_000), (3_600_000_000, 3_600_000_000))
     live = begin(loom(rate=1e6, cost="seconds", tolerance=0.1), windows, tmp_path)
-    live.take_up(0, None)
+    live.take_up(0, BatchRecord.initial())
     assert len(live.plan.trees) == 1
     same = StreamStatistics(Fraction(1_000_000), Stream())
     live.observe(same)
@@ -542,7 +544,7 @@ def test_plans_by_seconds_are_made_anew_where_groups_or_filters_are_not_what_the
 
 def test_other_phantoms_by_new_counts_are_told_of(tmp_path: Path) -> None:
     live = begin(loom(), windows_of((6, 3)), tmp_path)
-    live.take_up(0, None)
+    live.take_up(0, BatchRecord.initial())
     for fed in (None, "AB A B", "AB A B", "AB(A B)"):
         live.tell_of_phantoms(fed)
     live.take_up(1, BatchRecord(0, 5, 5))
@@ -551,7 +553,7 @@ def test_other_phantoms_by_new_counts_are_told_of(tmp_path: Path) -> None:
 
 def test_a_phantom_that_longer_flows_have_chosen_is_told_with_their_length(tmp_path: Path) -> None:
     live = begin(loom(), windows_of((6, 3)), tmp_path)
-    live.take_up(0, None)
+    live.take_up(0, BatchRecord.initial())
     live.tell_of_phantoms("A B", 1.04)
     live.tell_of_phantoms("AB(A B)", 31.4)
     live.take_up(1, BatchRecord(0, 5, 5))
@@ -570,7 +572,7 @@ def test_filters_in_other_classes_are_bound_beside_the_job_once_for_each_count(
 
     monkeypatch.setattr("weft.spark.queries.replanner.better_classes", better)
     live = begin(loom(tolerance=0.1), windows_of((6, 3), (8, 4)), tmp_path)
-    live.take_up(0, None)
+    live.take_up(0, BatchRecord.initial())
     live.weigh_classes()
     assert live._replanning.thread is None, "nothing was counted"
     live._planner.phantoms.signed += 1
@@ -597,10 +599,10 @@ def test_the_stream_is_measured_over_some_batches() -> None:
 
 def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_path: Path) -> None:
     live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
-    live.take_up(0, None)
+    live.take_up(0, BatchRecord.initial())
     for name in ("q1", "q0"):
-        live._waiting.held[name] = Held(9, None, "new")
-        live._replay_failed(name, Held(9, None, "old"), OSError("of one that was dropped before"))
+        live._waiting.held[name] = BackfillRecord(9, None, "new")
+        live._replay_failed(name, BackfillRecord(9, None, "old"), OSError("of one that was dropped before"))
         assert name in live.plan.workload.by_name
         live._replay_failed(name, live._waiting.held[name], OSError("gone"))
         assert (name in live.plan.workload.by_name) == (name == "q0")
@@ -612,8 +614,8 @@ def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_p
 
 def test_a_past_that_a_full_disk_had_no_room_for_stops_the_job_and_a_restart_reads_it_again(tmp_path: Path) -> None:
     live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
-    live.take_up(0, None)
-    live._waiting.held["q1"] = Held(9, None, "new")
+    live.take_up(0, BatchRecord.initial())
+    live._waiting.held["q1"] = BackfillRecord(9, None, "new")
     live._replay_failed("q1", live._waiting.held["q1"], OSError(28, "No space left on device"))
     assert "q1" in live.plan.workload.by_name
     with pytest.raises(
@@ -626,8 +628,8 @@ def test_a_query_that_can_neither_get_its_past_nor_leave_stops_the_job_with_both
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
-    live.take_up(0, None)
-    live._waiting.held["q1"] = Held(9, None, "new")
+    live.take_up(0, BatchRecord.initial())
+    live._waiting.held["q1"] = BackfillRecord(9, None, "new")
 
     def full(self: CheckpointFiles, name: str, data: object) -> int:
         raise CheckpointFileError(

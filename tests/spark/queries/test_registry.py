@@ -53,7 +53,7 @@ def test_queries_join_and_leave_a_running_job_and_nobody_loses_a_window(stream: 
     stream.write(3)
     settle(run)
     run.drop("overall")
-    watermark = run.checkpoint.newest().watermark
+    watermark = run.checkpoint.batches.newest().watermark
     stream.write(4)
     settle(run)
     assert run.queries() == ["by_key", "later"]
@@ -123,7 +123,7 @@ def test_changes_that_no_batch_has_taken_up_are_there_after_a_restart(stream: St
     since = first_window(again, "reaching")
     assert since is not None
     assert since < cut - 14_000_000, "windows of rows that came before it joined"
-    assert not again.checkpoint.store.names("asked")
+    assert not again.checkpoint.files.names("asked")
     again.drain()
     for name, limits in {"by_key": {}, "later": {"since": cut + 1}, "reaching": {"since": since}}.items():
         found = stream.answers(name)
@@ -176,7 +176,7 @@ def test_a_query_is_replaced_without_a_gap_and_another_leaves_when_its_life_has_
     settle(run)
     with pytest.raises(CannotChange, match="give the same columns"):
         run.replace("overall", strict.replace("AS mean", "AS average"))
-    watermark, cut = run.checkpoint.newest().watermark, latest(stream, 4) + 1
+    watermark, cut = run.checkpoint.batches.newest().watermark, latest(stream, 4) + 1
     run.replace("overall", strict)
     run.add(LATER, for_="30 seconds")
     stream.write(5)

@@ -79,7 +79,7 @@ class Script:
         settle(self.run)  # what it has answered by now is all
         left = self.present.pop(names[place % len(names)])
         self._look(left)
-        left.until = self.run.checkpoint.newest().watermark
+        left.until = self.run.checkpoint.batches.newest().watermark
         self.run.drop(left.name)
         self.gone.append(left)
 

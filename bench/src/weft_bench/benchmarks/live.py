@@ -166,8 +166,7 @@ def _recovery(settings: LiveSettings, folder: Path, summary: dict[str, Any], say
         files.next()
         if number % 10 == 9 or number == events.files - 2:
             running.query.processAllAvailable()
-            record = running.checkpoint.newest()
-            assert record is not None
+            record = running.checkpoint.batches.newest()
             kept = sum(s.bytes for segments in record.segments.values() for s in segments)
             say(f"  {kept / 2**30:.2f} GiB kept after {number + 1} of {events.files - 1} files")
     running.stop()

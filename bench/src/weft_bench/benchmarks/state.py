@@ -112,8 +112,8 @@ def _watch(running: Run, say: Say) -> dict[int, int]:
     told = time.monotonic()
     while True:
         ended = running.wait(LOOK_SECONDS)
-        record = running.checkpoint.newest()
-        if record is not None:
+        record = running.checkpoint.batches.newest()
+        if not record.is_initial:
             kept[record.batch] = sum(s.bytes for segments in record.segments.values() for s in segments)
             if time.monotonic() - told > 5:
                 say(f"  batch {record.batch}  {record.state_bytes:,} bytes written  {kept[record.batch]:,} kept")

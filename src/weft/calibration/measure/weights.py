@@ -19,7 +19,7 @@ from weft.kernels import technique
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from weft.spark.execution.micro_batch import BatchMetrics
+    from weft.spark.execution.metrics import BatchMetrics
 
 WARM_BATCHES = 2
 """The first batches of a stream compile and fill caches."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,13 @@ class BucketMap:
         seen = np.array([float(weights.get(slot, 0.0)) for slot in range(SLOTS)])
         unseen = max(float(seen.sum()) / (100 * SLOTS), 1e-9)
         return cls(buckets, tuple(int(home) for home in to_lowest(seen + unseen, np.zeros(buckets))))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"buckets": self.buckets, "homes": list(self.homes)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> BucketMap:
+        return cls(int(value["buckets"]), tuple(value["homes"]))
 
     def bucket(self, hashed: str) -> str:
         """The bucket as a native expression, over the one that hashes the group's keys."""

@@ -14,6 +14,10 @@ class CheckpointFileError(FileError, CheckpointError):
     """A file of a checkpoint that could not be written or read."""
 
 
+class CheckpointMismatch(CheckpointError):
+    """A checkpoint of another job, of another format, or without all of its files."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointFiles(FileStore):
     error: ClassVar[type[WeftError]] = CheckpointFileError

@@ -1,16 +1,17 @@
-"""The plans of a run, one after another: each is written down before the first batch that runs by it.
+"""The plans of a run, one after another: each is written before the first batch that runs by it.
 
     plans/00000007.json   the plan from batch 7 on: its queries, its trees, and what each query reads of former trees
 
-A restart reads the newest, and goes on from it with the queries that it is given: the same ones, or others. Of those
-before it only what is told of them stays.
+A restart reads the newest, and goes on from it with the queries of that start: the same ones, or others. Of the plans
+before it only a summary stays. The keys in a file are the format, the names in Python are not: the functions
+`..._json` and `..._from` are the only places that know both.
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -22,15 +23,26 @@ from weft.engine.plan_transition import Reader, Standing
 from weft.model import Edges, Ttl
 from weft.plan import Plan
 from weft.spark.checkpoint.files import CheckpointFiles
-from weft.spark.queries.backfill import Held
 
 PLANS_KEPT = 1000
-"""Plans that stay to be told of."""
+"""Plans whose summaries stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillRecord:
+    """A query that waits for the rows that came before it joined."""
+
+    pool: int
+    """The tree that their partials go to."""
+    begin: int | None
+    """Rows before it are left out; None: none are."""
+    folder: str = ""
+    """Where their partials are put together; earlier versions had one for each name."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """Why the plan changed, and what it cost before and after, in operations a second."""
+    """Why the plan changed, and what it cost before and after, in operations per second."""
 
     reason: str
     cost_before: float | None
@@ -62,14 +74,14 @@ class PlanRecord:
     given: int = 0
     """Numbers that trees were given since the checkpoint began; earlier versions did not say."""
     asked: int = 0
-    """Changes that it has taken in, of those that were asked for (see `asked`)."""
+    """Changes that it has taken in, of those that were asked for (see `change_log`)."""
     fresh: tuple[str, ...] = ()
     """Queries whose first batch this is."""
     lives: Mapping[str, Ttl] = field(default_factory=dict)
     """Until when queries live that do not stay for ever."""
-    held: Mapping[str, Held] = field(default_factory=dict)
+    held: Mapping[str, BackfillRecord] = field(default_factory=dict)
     """Queries that wait for their past."""
-    arrived: Mapping[str, Held] = field(default_factory=dict)
+    arrived: Mapping[str, BackfillRecord] = field(default_factory=dict)
     """Queries whose past joins with this batch."""
     changes: tuple[PlanChange, ...] = ()
     """What led from the plan before to this one, in order."""
@@ -81,7 +93,7 @@ class PlanRecord:
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """What is told of a plan."""
+    """What stays of a plan after the next one."""
 
     batch: int
     changes: tuple[PlanChange, ...]
@@ -92,89 +104,48 @@ class PlanSummary:
     """How many of them were of former plans."""
 
 
-def write_plan(store: CheckpointFiles, record: PlanRecord) -> None:
-    before = [name for name in plan_names(store) if f"plans/{name}" != _name(record.batch)]
-    store.write_json(
-        _name(record.batch),
-        {
-            "batch": record.batch,
-            "changes": [asdict(change) for change in record.changes],
-            "texts": dict(record.texts),
-            "live": list(record.live),
-            "dropped": {name: list(texts) for name, texts in record.dropped.items()},
-            "given": record.given,
-            "asked": record.asked,
-            "fresh": list(record.fresh),
-            "lives": {name: asdict(ttl) for name, ttl in record.lives.items()},
-            "held": {name: asdict(held) for name, held in record.held.items()},
-            "arrived": {name: asdict(held) for name, held in record.arrived.items()},
-            "groupings": [list(keys) for keys in record.groupings],
-            "readers": {n: {"since": r.since, "pools": list(r.pools)} for n, r in record.standing.readers.items()},
-            "current": [_tree_json(t) for t in record.standing.current],
-            "older": [_tree_json(t) for t in record.standing.older],
-        },
-    )
-    for name in before[-1:]:  # after the new one: a restart that finds no other still has it whole
-        store.write_json(f"plans/{name}", asdict(read_note(store, name)))
+def write_plan(files: CheckpointFiles, record: PlanRecord) -> None:
+    before = [name for name in plan_names(files) if f"plans/{name}" != _name(record.batch)]
+    files.write_json(_name(record.batch), _plan_json(record))
+    for name in before[-1:]:  # after the new one: a restart that finds no other still has it complete
+        files.write_json(f"plans/{name}", _summary_json(read_summary(files, name)))
     for name in before[:-PLANS_KEPT]:
-        store.delete(f"plans/{name}")
+        files.delete(f"plans/{name}")
 
 
-def plan_names(store: CheckpointFiles) -> list[str]:
-    return [n for n in store.names("plans") if n.endswith(".json") and not n.startswith(".")]
+def plan_names(files: CheckpointFiles) -> list[str]:
+    return [n for n in files.names("plans") if n.endswith(".json") and not n.startswith(".")]
 
 
-def newest_plan(store: CheckpointFiles) -> PlanRecord | None:
-    names = plan_names(store)
-    return read_plan(store, names[-1]) if names else None
+def newest_plan(files: CheckpointFiles) -> PlanRecord | None:
+    names = plan_names(files)
+    return read_plan(files, names[-1]) if names else None
 
 
-def plan_notes(store: CheckpointFiles) -> list[PlanSummary]:
-    return [read_note(store, name) for name in plan_names(store)]
+def plan_summaries(files: CheckpointFiles) -> list[PlanSummary]:
+    return [read_summary(files, name) for name in plan_names(files)]
 
 
-def plan_changes(store: CheckpointFiles) -> list[dict[str, Any]]:
-    """As they are told, in order."""
+def plan_changes(files: CheckpointFiles) -> list[dict[str, Any]]:
+    """Every change of the plan as users see it, in order."""
     return [
-        {"batch": note.batch, **asdict(change), "older_trees": note.older_trees}
-        for note in plan_notes(store)
-        for change in note.changes
+        {"batch": summary.batch, **_change_json(change), "older_trees": summary.older_trees}
+        for summary in plan_summaries(files)
+        for change in summary.changes
     ]
 
 
-def read_note(store: CheckpointFiles, name: str) -> PlanSummary:
-    found = store.read_json(f"plans/{name}")
-    if "current" not in found:
-        return PlanSummary(**{**found, "trees": tuple(found["trees"]), "changes": _changes_from(found)})
-    trees = tuple(tree["number"] for part in ("current", "older") for tree in found[part])
-    return PlanSummary(found["batch"], _changes_from(found), len(found["texts"]), trees, len(found["older"]))
+def read_summary(files: CheckpointFiles, name: str) -> PlanSummary:
+    value = files.read_json(f"plans/{name}")
+    if "current" not in value:
+        trees = tuple(value["trees"])
+        return PlanSummary(value["batch"], _changes_from(value), value["queries"], trees, value["older_trees"])
+    trees = tuple(tree["number"] for part in ("current", "older") for tree in value[part])
+    return PlanSummary(value["batch"], _changes_from(value), len(value["texts"]), trees, len(value["older"]))
 
 
-def read_plan(store: CheckpointFiles, name: str) -> PlanRecord:
-    found = store.read_json(f"plans/{name}")
-    readers = {name: Reader(r["since"], tuple(r["pools"])) for name, r in found["readers"].items()}
-    current, older = (tuple(map(_tree_from, found[part])) for part in ("current", "older"))
-    return PlanRecord(
-        batch=found["batch"],
-        texts=found["texts"],
-        standing=Standing(current, older, readers),
-        groupings=tuple(map(tuple, found["groupings"])),
-        live=tuple(found["live"]),
-        dropped={n: (t,) if isinstance(t, str) else tuple(t) for n, t in found["dropped"].items()},
-        given=found.get("given", 0),
-        asked=found.get("asked", 0),
-        fresh=tuple(found["fresh"]),
-        lives={name: Ttl(**ttl) for name, ttl in found.get("lives", {}).items()},
-        held={name: Held(**held) for name, held in found.get("held", {}).items()},
-        arrived={name: Held(**held) for name, held in found.get("arrived", {}).items()},
-        changes=_changes_from(found),
-    )
-
-
-def _changes_from(found: Mapping[str, Any]) -> tuple[PlanChange, ...]:
-    if "changes" not in found:  # earlier versions wrote down the reason alone
-        return (PlanChange(found["reason"], None, None, len(found["texts"]), len(found["current"])),)
-    return tuple(PlanChange(**change) for change in found["changes"])
+def read_plan(files: CheckpointFiles, name: str) -> PlanRecord:
+    return _plan_from(files.read_json(f"plans/{name}"))
 
 
 def plan_record(batch: int, layout: Layout, given: int = 0, **rest: Any) -> PlanRecord:
@@ -184,6 +155,92 @@ def plan_record(batch: int, layout: Layout, given: int = 0, **rest: Any) -> Plan
 
 def _name(batch: int) -> str:
     return f"plans/{batch:08d}.json"
+
+
+def _plan_json(record: PlanRecord) -> dict[str, Any]:
+    standing = record.standing
+    return {
+        "batch": record.batch,
+        "changes": [_change_json(change) for change in record.changes],
+        "texts": dict(record.texts),
+        "live": list(record.live),
+        "dropped": {name: list(texts) for name, texts in record.dropped.items()},
+        "given": record.given,
+        "asked": record.asked,
+        "fresh": list(record.fresh),
+        "lives": {name: ttl_json(ttl) for name, ttl in record.lives.items()},
+        "held": {name: _backfill_json(backfill) for name, backfill in record.held.items()},
+        "arrived": {name: _backfill_json(backfill) for name, backfill in record.arrived.items()},
+        "groupings": [list(keys) for keys in record.groupings],
+        "readers": {name: {"since": r.since, "pools": list(r.pools)} for name, r in standing.readers.items()},
+        "current": [_tree_json(tree) for tree in standing.current],
+        "older": [_tree_json(tree) for tree in standing.older],
+    }
+
+
+def _plan_from(value: Mapping[str, Any]) -> PlanRecord:
+    """Earlier versions of this format wrote fewer keys: what is missing was nothing then."""
+    readers = {name: Reader(r["since"], tuple(r["pools"])) for name, r in value["readers"].items()}
+    current, older = (tuple(map(_tree_from, value[part])) for part in ("current", "older"))
+    return PlanRecord(
+        batch=value["batch"],
+        texts=value["texts"],
+        standing=Standing(current, older, readers),
+        groupings=tuple(map(tuple, value["groupings"])),
+        live=tuple(value["live"]),
+        dropped={n: (t,) if isinstance(t, str) else tuple(t) for n, t in value["dropped"].items()},
+        given=value.get("given", 0),
+        asked=value.get("asked", 0),
+        fresh=tuple(value["fresh"]),
+        lives={name: ttl_from(ttl) for name, ttl in value.get("lives", {}).items()},
+        held={name: _backfill_from(backfill) for name, backfill in value.get("held", {}).items()},
+        arrived={name: _backfill_from(backfill) for name, backfill in value.get("arrived", {}).items()},
+        changes=_changes_from(value),
+    )
+
+
+def _summary_json(summary: PlanSummary) -> dict[str, Any]:
+    return {
+        "batch": summary.batch,
+        "changes": [_change_json(change) for change in summary.changes],
+        "queries": summary.queries,
+        "trees": list(summary.trees),
+        "older_trees": summary.older_trees,
+    }
+
+
+def _change_json(change: PlanChange) -> dict[str, Any]:
+    return {
+        "reason": change.reason,
+        "cost_before": change.cost_before,
+        "cost_after": change.cost_after,
+        "queries": change.queries,
+        "trees": change.trees,
+    }
+
+
+def _changes_from(value: Mapping[str, Any]) -> tuple[PlanChange, ...]:
+    if "changes" not in value:  # earlier versions wrote the reason alone
+        return (PlanChange(value["reason"], None, None, len(value["texts"]), len(value["current"])),)
+    return tuple(
+        PlanChange(c["reason"], c["cost_before"], c["cost_after"], c["queries"], c["trees"]) for c in value["changes"]
+    )
+
+
+def _backfill_json(backfill: BackfillRecord) -> dict[str, Any]:
+    return {"pool": backfill.pool, "begin": backfill.begin, "folder": backfill.folder}
+
+
+def _backfill_from(value: Mapping[str, Any]) -> BackfillRecord:
+    return BackfillRecord(value["pool"], value["begin"], value.get("folder", ""))
+
+
+def ttl_json(ttl: Ttl) -> dict[str, Any]:
+    return {"length": ttl.length, "until": ttl.until}
+
+
+def ttl_from(value: Mapping[str, Any]) -> Ttl:
+    return Ttl(length=value["length"], until=value["until"])
 
 
 def _tree_json(tree: TreeLayout) -> dict[str, Any]:
@@ -204,16 +261,18 @@ def _edges(classes: Sequence[Sequence[int]]) -> Edges:
     return Edges(tuple((slide, shift) for slide, shift in classes))
 
 
-def _tree_from(found: Mapping[str, Any]) -> TreeLayout:
-    keys = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(found["keys"])))
+def _tree_from(value: Mapping[str, Any]) -> TreeLayout:
+    keys = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value["keys"])))
     return TreeLayout(
-        number=found["number"],
-        grouping=GroupingLayout(found["grouping"], tuple(keys)),
-        edges=_edges(found["edges"]),
-        begins=None if found["begins"] is None else _edges(found["begins"]),
-        components=tuple(Component(kind, tuple(given), *setting) for kind, given, *setting in found["components"]),
-        filters={text: None if bit is None else FilterBit(*bit) for text, bit in found["filters"]},
-        words=found["words"],
+        number=value["number"],
+        grouping=GroupingLayout(value["grouping"], tuple(keys)),
+        edges=_edges(value["edges"]),
+        begins=None if value["begins"] is None else _edges(value["begins"]),
+        components=tuple(
+            Component(kind, tuple(arguments), *setting) for kind, arguments, *setting in value["components"]
+        ),
+        filters={text: None if bit is None else FilterBit(*bit) for text, bit in value["filters"]},
+        words=value["words"],
         queries=(),
-        since=found["since"],
+        since=value["since"],
     )

@@ -32,7 +32,7 @@ class SparkOffsets:
             found |= names
         self._durable = found
 
-    def rows(self, batch: int) -> str:
+    def digest(self, batch: int) -> str:
         """What stands for the rows of a batch: the same for the same rows."""
         # The first two lines are the format, and when the batch was begun under which settings.
         found = self._store.read(f"offsets/{batch}").to_pybytes().split(b"\n")[2:]
@@ -59,8 +59,8 @@ class SparkOffsets:
         spoilt = sources or not all(map(self._readable, following))
         return [*commits, *sources, *(following if spoilt else ()), *sorted(begun), *sorted(lonely)]
 
-    def mend(self, last: int) -> None:
-        """Remove these: Spark, which cannot start with them, begins the batch anew."""
+    def repair(self, last: int) -> None:
+        """Remove these: Spark cannot start with them, and begins the batch again."""
         for name in self.torn(last):
             folder, _, number = name.rpartition("/")
             self._store.delete(name)

@@ -14,12 +14,14 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.engine import FOREVER
 from weft.model import CheckpointError
-from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint, CheckpointMismatch, Segment
-from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
-from weft.spark.checkpoint.plan_log import PlanRecord, PlanSummary, plan_names, read_note, read_plan
+from weft.spark.checkpoint.batch_log import BatchLog, BatchRecord
+from weft.spark.checkpoint.bucket_map import BucketMap
+from weft.spark.checkpoint.checkpoint import other_format
+from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles, CheckpointMismatch
+from weft.spark.checkpoint.plan_log import PlanRecord, PlanSummary, plan_names, read_plan, read_summary
 from weft.spark.checkpoint.spark_offsets import SparkOffsets, check_note
+from weft.spark.checkpoint.state_store import Segment
 
 RESTORE = "bring the file back from a copy of the folder, or start with an empty checkpoint folder"
 
@@ -45,7 +47,7 @@ class CheckpointReport:
 
     uri: str
     job: Mapping[str, Any] = field(default_factory=dict)
-    record: BatchRecord | None = None
+    record: BatchRecord = field(default_factory=BatchRecord.initial)
     plan: PlanRecord | None = None
     plans: list[PlanSummary] = field(default_factory=list)
     """The plan and those before it, oldest first."""
@@ -63,7 +65,7 @@ class CheckpointReport:
     @property
     def last(self) -> int:
         """The last batch of rows that counts; -1: none does. A drain has a record of its own, and no rows."""
-        return -1 if self.record is None else self.record.batch - self.record.apart
+        return self.record.spark_batch
 
 
 def check_checkpoint(uri: str, version: int) -> CheckpointReport:
@@ -73,7 +75,7 @@ def check_checkpoint(uri: str, version: int) -> CheckpointReport:
         raise NoCheckpoint(f"{uri} holds no checkpoint; give the folder that a run was started with as its checkpoint")
     _check_job(store, report, version)
     _check_records(store, report)
-    _check_places(store, report)
+    _check_bucket_map(store, report)
     _check_segments(store, report)
     _check_plans(store, report)
     _check_spark(store, report)
@@ -99,14 +101,9 @@ def _check_job(store: CheckpointFiles, report: CheckpointReport, version: int) -
     if job is None:
         return
     report.job = job
-    if job.get("version") != version:
-        report.problems.append(
-            CheckpointProblem(
-                "job.json",
-                f"has format {job.get('version')}, not {version}",
-                "finish it with the version that made it, or start with an empty checkpoint folder",
-            )
-        )
+    problem = other_format(job, version)
+    if problem is not None:
+        report.problems.append(CheckpointProblem("job.json", *problem))
 
 
 def _check_records(store: CheckpointFiles, report: CheckpointReport) -> None:
@@ -119,7 +116,7 @@ def _check_records(store: CheckpointFiles, report: CheckpointReport) -> None:
     if len(report.problems) > before:
         return
     try:
-        report.record = _attempt(report, "batches", Checkpoint(store).newest)
+        report.record = _attempt(report, "batches", BatchLog(store).newest) or report.record
     except CheckpointMismatch as error:
         report.problems.append(CheckpointProblem("batches", str(error).partition("; ")[0]))
 
@@ -130,26 +127,26 @@ def _record_json(store: CheckpointFiles, name: str) -> None:
         raise ValueError(f"it is the record of batch {found['batch']}")
 
 
-def _check_places(store: CheckpointFiles, report: CheckpointReport) -> None:
-    record = report.record
-    if record is not None and record.places:
-        _attempt(report, record.places, lambda: store.read_json(record.places)["homes"])
+def _check_bucket_map(store: CheckpointFiles, report: CheckpointReport) -> None:
+    name = report.record.bucket_map_file
+    if name:
+        _attempt(report, name, lambda: BucketMap.from_json(store.read_json(name)))
 
 
 def _check_segments(store: CheckpointFiles, report: CheckpointReport) -> None:
     named: set[str] = set()
-    for segments in report.record.segments.values() if report.record else ():
+    for segments in report.record.segments.values():
         for segment in segments:
             named.add(segment.path)
             report.segments += 1
             problem = _segment_problem(store, segment)
             if problem is None:
-                for tree, (_, length, _) in segment.parts.items():
-                    report.tree_bytes[int(tree)] += length
+                for tree, part in segment.parts.items():
+                    report.tree_bytes[tree] += part.length
             else:
                 report.problems.append(CheckpointProblem(segment.path, problem))
     there = [f"segments/{name}" for name in store.names("segments", recursive=True)]
-    loose = [name for name in there if name not in named] if report.record or report.sound else []
+    loose = [name for name in there if name not in named] if not report.record.is_initial or report.sound else []
     if loose:
         report.notes.append(f"{len(loose)} files of state that no record names; the next start removes them")
 
@@ -163,14 +160,14 @@ def _segment_problem(store: CheckpointFiles, segment: Segment) -> str | None:
         return f"cannot be read: {error}"
     if data.size != segment.bytes:
         return f"has {data.size} bytes, and {segment.bytes} were written"
-    for tree, (offset, length, newest) in segment.parts.items():
+    for tree, part in segment.parts.items():
         try:
-            table = pa.ipc.open_stream(data.slice(offset, length)).read_all()
+            table = pa.ipc.open_stream(data.slice(part.offset, part.length)).read_all()
             table.validate(full=True)
-            found = pc.max(table.column("slice")).as_py()
+            newest = pc.max(table.column("slice")).as_py()
         except (pa.ArrowException, KeyError, OSError) as error:
             return f"holds no partials of tree {tree} where they should lie: {str(error).splitlines()[0]}"
-        if found != newest:
+        if newest != part.newest_slice:
             return f"holds other partials of tree {tree} than were written"
     return None
 
@@ -178,16 +175,16 @@ def _segment_problem(store: CheckpointFiles, segment: Segment) -> str | None:
 def _check_plans(store: CheckpointFiles, report: CheckpointReport) -> None:
     names = plan_names(store)
     for name in names:
-        note = _attempt(report, f"plans/{name}", lambda name=name: read_note(store, name))  # type: ignore[misc]
+        note = _attempt(report, f"plans/{name}", lambda name=name: read_summary(store, name))  # type: ignore[misc]
         if note is not None:
             report.plans.append(note)
             if name == names[-1]:
                 report.plan = _attempt(report, f"plans/{name}", lambda name=name: read_plan(store, name))  # type: ignore[misc]
     for name in store.names("asked"):
         _attempt(report, f"asked/{name}", lambda name=name: store.read_json(f"asked/{name}"))  # type: ignore[misc]
-    if not names and report.record is not None:
+    if not names and not report.record.is_initial:
         report.problems.append(CheckpointProblem("plans", "holds no plan, so nobody knows what the state is of"))
-    if report.plans and report.record is not None:
+    if report.plans and not report.record.is_initial:
         known = {tree for plan in report.plans for tree in plan.trees}
         unknown = sorted(report.tree_bytes.keys() - known)
         if unknown:
@@ -204,7 +201,7 @@ def _check_spark(store: CheckpointFiles, report: CheckpointReport) -> None:
     begun, done = (_numbers(store, f"spark/{folder}") for folder in ("offsets", "commits"))
     report.spark = {"begun": max(begun, default=None), "done": max(done, default=None)}
     # A record that cannot be read has its problem already: there is nothing to compare with.
-    if report.record is None and not report.sound:
+    if report.record.is_initial and not report.sound:
         return
     notes = SparkOffsets(store)
     torn = notes.torn(report.last)
@@ -218,9 +215,9 @@ def _check_spark(store: CheckpointFiles, report: CheckpointReport) -> None:
     if begun:
         name = f"spark/offsets/{max(begun)}"
         _attempt(report, name, lambda: check_note(store.read(name).to_pybytes()))
-    if report.record is not None and report.record.read and last in begun:
-        found = _attempt(report, f"spark/offsets/{last}", lambda: notes.rows(last))
-        if found != report.record.read:
+    if report.record.input_digest and last in begun:
+        found = _attempt(report, f"spark/offsets/{last}", lambda: notes.digest(last))
+        if found != report.record.input_digest:
             what = f"names other rows than batch {last} had when it was done"
             report.problems.append(CheckpointProblem(f"spark/offsets/{last}", what))
     if newest > last:
@@ -236,19 +233,19 @@ def _numbers(store: CheckpointFiles, folder: str) -> set[int]:
 
 def to_json(report: CheckpointReport) -> dict[str, Any]:
     record, plan = report.record, report.plan
-    mark = None if record is None else record.watermark
+    started = not record.is_initial
     return {
         "checkpoint": report.uri,
         "sound": report.sound,
         "format": report.job.get("version"),
-        "buckets": report.job.get("buckets") if record is None else len(record.segments),
-        "batch": None if record is None else record.batch,
-        "drained": record is not None and record.drained,
-        "watermark": None if mark in (None, FOREVER) else mark,
-        "latest": None if record is None else record.latest,
-        "rows": 0 if record is None else record.rows,
-        "answers": 0 if record is None else sum(record.answers.values()),
-        "late": 0 if record is None else sum(record.late.values()),
+        "buckets": len(record.segments) if started else report.job.get("buckets"),
+        "batch": record.batch if started else None,
+        "drained": record.drained,
+        "watermark": record.open_watermark,
+        "latest": record.max_event_time,
+        "rows": record.rows,
+        "answers": sum(record.answers.values()),
+        "late": sum(record.late.values()),
         "queries": [] if plan is None else list(plan.texts),
         "segments": report.segments,
         "state_bytes": sum(report.tree_bytes.values()),

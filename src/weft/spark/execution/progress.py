@@ -1,4 +1,4 @@
-"""What the batches of a run have done, and how it is shown."""
+"""Where a run stands: its last record, the metrics of its batches, and how users see them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 from weft.engine import FOREVER
 from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord
-from weft.spark.execution.micro_batch import BatchMetrics, KeptTreeState
+from weft.spark.execution.metrics import BatchMetrics
 from weft.spark.execution.refresh import refreshed
+from weft.spark.final.report import KeptTreeState
 from weft.spark.physical.plan import PhysicalPlan
 
 REMEMBERED = 1000
@@ -23,29 +24,29 @@ RECENT = 10
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One value, replaced after each batch: whoever reads it sees a record with the binding that its state goes by."""
+    """One value, replaced after each batch: a reader sees a record with the plan that its state goes by."""
 
-    record: BatchRecord | None
+    record: BatchRecord
     physical: PhysicalPlan
     batches: tuple[BatchMetrics, ...] = ()
     """The latest of this run, oldest first."""
     spent: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each phase, from the start of this run."""
 
-    def and_then(self, record: BatchRecord, physical: PhysicalPlan, batch: BatchMetrics) -> Progress:
+    def after(self, record: BatchRecord, physical: PhysicalPlan, batch: BatchMetrics) -> Progress:
         more = {phase: self.spent.get(phase, 0.0) + seconds for phase, seconds in batch.phases.items()}
         return Progress(record, physical, (*self.batches, batch)[-REMEMBERED:], {**self.spent, **more})
 
     @property
     def watermark(self) -> int | None:
-        return None if self.record is None or self.record.watermark == FOREVER else self.record.watermark
+        return self.record.open_watermark
 
 
-def show_trees(done: Progress) -> list[dict[str, Any]]:
+def show_trees(progress: Progress) -> list[dict[str, Any]]:
     """Slices and partials are known from the first batch of this run on, and None before."""
-    sizes = {} if done.record is None else done.record.kept_bytes()
-    kept = done.batches[-1].trees if done.batches else {}
-    empty = KeptTreeState(0, 0) if done.batches else None
+    sizes = progress.record.kept_bytes()
+    kept = progress.batches[-1].trees if progress.batches else {}
+    empty = KeptTreeState(0, 0) if progress.batches else None
     return [
         {
             "tree": tree.number,
@@ -54,7 +55,7 @@ def show_trees(done: Progress) -> list[dict[str, Any]]:
             "partials": None if state is None else state.partials,
             "state_bytes": sizes.get(tree.number, 0),
         }
-        for tree in done.physical.layout.trees
+        for tree in progress.physical.layout.trees
     ]
 
 
@@ -71,29 +72,28 @@ def show_passes(physical: PhysicalPlan) -> list[dict[str, Any]]:
 
 
 def show_metrics(
-    done: Progress, now: float, plan: Plan, plan_changes: int, waiting: Sequence[str], failed: Mapping[str, str]
+    progress: Progress, now: float, plan: Plan, plan_changes: int, waiting: Sequence[str], failed: Mapping[str, str]
 ) -> dict[str, Any]:
     """Counters of the record, rates over the latest batches, and how the queries stand; `now` in seconds."""
-    mark, recent = done.watermark, done.batches[-RECENT:]
-    record = done.record or BatchRecord(-1)  # before the first batch all counters are what a record begins with
-    schedule = record.schedule
+    mark, recent = progress.watermark, progress.batches[-RECENT:]
+    record, schedule = progress.record, progress.record.schedule
     busy = sum(m.seconds for m in recent) or None
     return {
-        "batch": None if done.record is None else record.batch,
+        "batch": None if record.is_initial else record.batch,
         "rows": record.rows,
         "rows_per_second": sum(m.rows for m in recent) / busy if busy else 0.0,
         "watermark": iso(mark),
-        "lag_seconds": None if record.latest is None else max(0.0, now - record.latest / 1e6),
+        "lag_seconds": None if record.max_event_time is None else max(0.0, now - record.max_event_time / 1e6),
         "answers": sum(record.answers.values()),
         "answers_per_second": sum(m.answers for m in recent) / busy if busy else 0.0,
         "late": sum(record.late.values()),
-        "bad": record.bad,
+        "bad": record.corrupt_records,
         "late_by_query": dict(record.late),
         "answers_by_query": dict(record.answers),
         "matched_by_query": dict(record.matched),
         "state_bytes_written": record.state_bytes,
         "synopsis_bytes": recent[-1].synopsis_bytes if recent else 0,
-        "refreshes_by_query": refreshed(done.physical.layout, schedule, mark),
+        "refreshes_by_query": refreshed(progress.physical.layout, schedule, mark),
         "refreshes": sum(schedule.refreshes.values()),
         "refreshes_per_second": sum(m.refreshes for m in recent) / busy if busy else 0.0,
         "refresh_runs": schedule.runs,
@@ -103,7 +103,7 @@ def show_metrics(
         "queries": len(plan.workload),
         "trees": len(plan.trees),
         "plan_changes": plan_changes,
-        "seconds_by_phase": dict(done.spent),
+        "seconds_by_phase": dict(progress.spent),
     }
 
 

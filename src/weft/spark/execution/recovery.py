@@ -1,4 +1,4 @@
-"""Where a run goes on from: what its checkpoint says, mended where the last one was killed."""
+"""Where a run goes on from: the last batch of its checkpoint, repaired where the run before was killed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from weft.spark.checkpoint.batch_log import CHECKPOINT_VERSION, BatchRecord, Checkpoint
+from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.bucket_map import BucketMap
+from weft.spark.checkpoint.checkpoint import Checkpoint, JobSettings
 from weft.spark.checkpoint.spark_offsets import SparkOffsets
 from weft.spark.execution.micro_batch import MicroBatchRunner
-from weft.spark.execution.rescale import move
+from weft.spark.execution.rescale import rescale
 from weft.spark.options import TimeOptions
 from weft.spark.queries.registry import QueryRegistry
 from weft.spark.sinks.base import AnswerListener, JobSink, RepeatedSink, Sink
@@ -24,64 +25,74 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Start:
     checkpoint: Checkpoint
-    notes: SparkOffsets
-    record: BatchRecord | None
+    offsets: SparkOffsets
+    record: BatchRecord
     """Of the last batch that counts."""
     live: QueryRegistry
-    pipeline: MicroBatchRunner
+    runner: MicroBatchRunner
     """Of the batch that follows."""
     placed: bool
     """Whether it is known which bucket each group is in; if not, the rows of the first batch say."""
 
 
-def start(
-    job: Job,
-    checkpoint: Checkpoint,
-    sink: Sink,
-    late_sink: SideOutput | None,
-    tap: AnswerListener | None,
-    bad_sink: SideOutput | None,
-    interval: float | None,
-    undo: ExitStack,
-) -> Start:
-    """No batch runs yet, but the plan of the next is written down, the sink knows what will come, and pasts are read
-    that queries wait for. `undo` is told how to end that.
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Where a run sends what it makes."""
+
+    sink: Sink
+    late_sink: SideOutput | None = None
+    listener: AnswerListener | None = None
+    corrupt_sink: SideOutput | None = None
+
+
+def start(job: Job, checkpoint: Checkpoint, outputs: Outputs, interval: float | None, undo: ExitStack) -> Start:
+    """No batch runs yet, but the plan of the next is written, the sink knows which queries it will get, and backfills
+    go on. `undo` gets what ends that.
     """
-    times = job.planner.options.times
-    record, notes = _mended(checkpoint, times)
-    places, places_file = checkpoint.places(record)
-    buckets = job.options.buckets or (job.cores if places is None else places.buckets)
+    sink = outputs.sink
+    record, offsets = _repaired(checkpoint, job.planner.options.times)
+    bucket_map, bucket_map_file = checkpoint.bucket_map(record)
+    buckets = job.options.buckets or (job.cores if bucket_map is None else bucket_map.buckets)
     planner = replace(job.planner, buckets=buckets)
     bound = job.physical if job.planner.buckets == buckets else planner.bind(job.plan, ())
-    live = QueryRegistry(planner, job.plan, bound, checkpoint.store, sink.open, buckets)
+    live = QueryRegistry(planner, job.plan, bound, checkpoint.files, sink.open, buckets)
     undo.callback(live.stop)
-    following = 0 if record is None else record.batch + 1
+    following = record.batch + 1
     physical = live.take_up(following, record)
-    moving = places is not None and places.buckets != buckets
-    if isinstance(sink, RepeatedSink) and (physical.homes or moving):
+    rescaled = bucket_map is not None and bucket_map.buckets != buckets
+    if isinstance(sink, RepeatedSink) and (physical.homes or rescaled):
         sink.undo(following)
-    if moving:
-        places, places_file = None, ""
-        if record is not None:
-            record = move(job.stream.sparkSession, checkpoint, record, physical, buckets)
-            places, places_file = checkpoint.places(record)
-    limit, epoch = planner.options.synopsis_limit, uuid.uuid4().hex
-    pipeline = MicroBatchRunner(
-        physical, places or BucketMap(buckets), times, sink, checkpoint, late_sink, tap, bad_sink, limit, epoch,
-        interval, places_file,
-    )  # fmt: skip
+    if rescaled:
+        bucket_map, bucket_map_file = None, ""
+        if not record.is_initial:
+            record = rescale(job.stream.sparkSession, checkpoint, record, physical, buckets)
+            bucket_map, bucket_map_file = checkpoint.bucket_map(record)
+    runner = MicroBatchRunner(
+        physical,
+        bucket_map or BucketMap(buckets),
+        planner.options.times,
+        sink,
+        checkpoint,
+        outputs.late_sink,
+        outputs.listener,
+        outputs.corrupt_sink,
+        planner.options.synopsis_limit,
+        epoch=uuid.uuid4().hex,
+        interval=interval,
+        bucket_map_file=bucket_map_file,
+    )
     if isinstance(sink, JobSink):
         sink.begin(checkpoint.identity())
     sink.open(physical.layout)
-    return Start(checkpoint, notes, record, live, pipeline, placed=places is not None)
+    return Start(checkpoint, offsets, record, live, runner, placed=bucket_map is not None)
 
 
-def _mended(checkpoint: Checkpoint, times: TimeOptions) -> tuple[BatchRecord | None, SparkOffsets]:
-    """The last record, without what was left behind after it."""
-    checkpoint.agree({"version": CHECKPOINT_VERSION, **times.agreed()})
-    record = checkpoint.newest()
+def _repaired(checkpoint: Checkpoint, times: TimeOptions) -> tuple[BatchRecord, SparkOffsets]:
+    """The last record, without what a run that was killed left after it."""
+    checkpoint.agree(JobSettings(times.delay, times.allowed_lateness, times.retention))
+    record = checkpoint.batches.newest()
     checkpoint.verify(record)
     checkpoint.repair(record)
-    notes = SparkOffsets(checkpoint.store)
-    notes.mend(-1 if record is None else record.batch - record.apart)
-    return record, notes
+    offsets = SparkOffsets(checkpoint.files)
+    offsets.repair(record.spark_batch)
+    return record, offsets

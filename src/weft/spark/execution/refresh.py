@@ -1,4 +1,4 @@
-"""Queries that are answered at most so often: what the scheduler is told of a batch, and what it is told back."""
+"""Queries with SLIDE AT MOST: which a batch refreshes, and what that took."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from weft.engine import FOREVER, Layout
 from weft.model import Refresh
 from weft.schedule import AtMostQuery, Schedule, choose
 from weft.spark.checkpoint.batch_log import BatchRecord
+from weft.spark.final.report import BucketReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +23,15 @@ class Refreshes:
     after: Schedule
 
     def measured(
-        self, reports: Iterable[Mapping[str, Any]], seconds: float, advanced: float, interval: float | None, cores: int
+        self, reports: Iterable[BucketReport], seconds: float, advanced: float, interval: float | None, cores: int
     ) -> Schedule:
-        """What the batch leaves to the next; it took `seconds`, its rows moved event time on by `advanced` seconds, and
-        `reports` are what buckets say of refreshing. Without an interval there is no time to keep."""
+        """What the batch leaves to the next: it took `seconds`, and its rows moved event time by `advanced` seconds.
+        Without an interval there is no time to keep to."""
         scans: Counter[str] = Counter()
         answers: Counter[str] = Counter()
         for report in reports:
-            scans.update(report["scans"])
-            answers.update(report["refreshes"])
+            scans.update(report.scans)
+            answers.update(report.refreshes)
         spent = (scans.total() + sum(s * self.refresh[name].count for name, s in answers.items())) / cores
         pace, others = self.after.pace, seconds - spent
         if interval is not None:
@@ -53,13 +54,12 @@ def asked(layout: Layout) -> Iterator[AtMostQuery]:
                 yield AtMostQuery(query.name, tree.reads(query), asks, window, interval, query.since, query.priority)
 
 
-def choose_refreshes(layout: Layout, before: BatchRecord | None, until: int) -> Refreshes:
-    schedule = Schedule() if before is None else before.schedule
+def choose_refreshes(layout: Layout, before: BatchRecord, until: int) -> Refreshes:
+    schedule = before.schedule
     queries = list(asked(layout))
     if not queries or until == -FOREVER:
         return Refreshes({}, schedule, schedule)
-    passed = None if before is None else before.watermark
-    chosen = choose(queries, schedule, passed, until, unlimited=until == FOREVER)
+    chosen = choose(queries, schedule, before.watermark, until, unlimited=until == FOREVER)
     return Refreshes(chosen.refresh, schedule, chosen.after)
 
 

@@ -1,6 +1,6 @@
-"""State in other buckets: between two runs of a job, one Spark job, each bucket read and divided where it is read.
+"""Another number of buckets: one Spark job between two runs divides the state of each bucket among the new ones.
 
-A group goes as a whole, with its partials in the order that they came in, so answers do not change.
+A group moves with all of its partials, in the order that they arrived in, so answers do not change.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,10 @@ from pyspark.sql import SparkSession
 
 from weft.aggregates import learn
 from weft.engine import Layout, State, to_table
-from weft.spark.checkpoint.batch_log import BatchRecord, Checkpoint, Segment, segment_from
+from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.bucket_map import BucketMap, group_hash, slot
+from weft.spark.checkpoint.checkpoint import Checkpoint
+from weft.spark.checkpoint.state_store import Segment, StateStore
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.session import batch_settings
 
@@ -26,13 +28,13 @@ REPORT = "bucket int, segment string"
 
 
 @dataclass(frozen=True, slots=True)
-class _Old:
+class _OldState:
     """The state of a record, read a bucket at a time in executors."""
 
     layout: Layout
-    checkpoint: Checkpoint
+    state_store: StateStore
     batch: int
-    segments: Mapping[str, tuple[Segment, ...]]
+    segments: Mapping[int, tuple[Segment, ...]]
     columns: Mapping[int, tuple[str, ...]]
     """The physical columns of each grouping's keys."""
     schema: pa.Schema
@@ -81,19 +83,19 @@ class _Old:
                 if kept is not None:
                     here = kept.where(homes[tree.grouping.number][kept.groups] == bucket)
                     tables[tree.number] = to_table(here, state.groups[tree.grouping.number])
-            segment = self.checkpoint.write_segment(bucket, self.batch, tables)
+            segment = self.state_store.write(bucket, self.batch, tables)
             if segment is not None:
                 yield pa.RecordBatch.from_arrays(
-                    [pa.array([bucket], pa.int32()), pa.array([json.dumps(asdict(segment))])], ["bucket", "segment"]
+                    [pa.array([bucket], pa.int32()), pa.array([json.dumps(segment.to_json())])], ["bucket", "segment"]
                 )
 
     def _read(self, old: int) -> State:
         learn(self.layout.users)
-        segments = self.segments.get(str(old), ())
-        return State().with_tables(self.layout, [self.checkpoint.read_segment(s) for s in segments])
+        segments = self.segments.get(old, ())
+        return State().with_tables(self.layout, [self.state_store.read(s) for s in segments])
 
 
-def move(
+def rescale(
     spark: SparkSession, checkpoint: Checkpoint, record: BatchRecord, physical: PhysicalPlan, buckets: int
 ) -> BatchRecord:
     """The record with its state in so many buckets, placed by what is kept of each slot; committed.
@@ -108,9 +110,9 @@ def move(
         for name, field in zip(feed.layout.key_columns, feed.layout.grouping.keys, strict=True):
             if name not in schema.names:
                 schema = schema.append(pa.field(name, field.type))
-    old = _Old(
+    old = _OldState(
         replace(physical.layout, feeds=(), older=trees),
-        checkpoint,
+        checkpoint.state,
         record.batch,
         record.segments,
         {number: feed.layout.key_columns for number, feed in keyed.items()},
@@ -124,14 +126,14 @@ def move(
         groups = numbers.mapInArrow(old.groups, ", ".join(f"{name} {types[name]}" for name in schema.names))
         placed = groups.where(f"grouping IN ({', '.join(str(n) for n, feed in keyed.items() if feed.keys) or -1})")
         weights = placed.selectExpr(f"{slot(hashed)} AS slot", "weight").groupBy("slot").sum("weight").collect()
-        places = BucketMap.weighed(buckets, {row[0]: float(row[1]) for row in weights})
-        homes = groups.selectExpr("old", "grouping", "number", f"{places.bucket(hashed)} AS bucket")
+        bucket_map = BucketMap.weighed(buckets, {row[0]: float(row[1]) for row in weights})
+        homes = groups.selectExpr("old", "grouping", "number", f"{bucket_map.bucket(hashed)} AS bucket")
         found = homes.mapInArrow(old.divide, REPORT).collect()
-    segments: dict[str, list[Segment]] = {str(bucket): [] for bucket in range(buckets)}
+    segments: dict[int, list[Segment]] = {bucket: [] for bucket in range(buckets)}
     for row in found:
-        segments[str(row["bucket"])].append(segment_from(json.loads(row["segment"])))
-    name = checkpoint.write_places(places, f"places/{uuid.uuid4().hex[:8]}.json")
-    moved = replace(record, segments={bucket: tuple(mine) for bucket, mine in segments.items()}, places=name)
-    moved, _ = checkpoint.commit(moved, None)
+        segments[row["bucket"]].append(Segment.from_json(json.loads(row["segment"])))
+    name = checkpoint.write_bucket_map(bucket_map, f"places/{uuid.uuid4().hex[:8]}.json")
+    moved = replace(record, segments={bucket: tuple(mine) for bucket, mine in segments.items()}, bucket_map_file=name)
+    moved, _ = checkpoint.batches.commit(moved, BatchRecord.initial())  # it names every segment
     checkpoint.repair(moved)
     return moved

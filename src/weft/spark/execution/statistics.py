@@ -11,7 +11,7 @@ from weft.optimizer import Stream
 from weft.spark.physical.statistics import StreamStatistics
 
 if TYPE_CHECKING:
-    from weft.spark.execution.micro_batch import BatchMetrics
+    from weft.spark.execution.metrics import BatchMetrics
 
 OBSERVED = 10
 """Batches over which the stream is measured."""
@@ -30,9 +30,9 @@ class Observer:
         first, last = self._batches[0], self._batches[-1]
         later = list(self._batches)[1:]  # rows that came after the first batch's latest, in the time since then
         rows = sum(b.rows for b in later)
-        if len(self._batches) < OBSERVED or rows == 0 or first.latest is None or last.latest is None:
+        if len(self._batches) < OBSERVED or rows == 0 or first.max_event_time is None or last.max_event_time is None:
             return None
-        micros = last.latest - first.latest
+        micros = last.max_event_time - first.max_event_time
         if micros <= 0:
             return None
         slices, partials = (sum(getattr(t, of) for t in last.trees.values()) for of in ("slices", "partials"))

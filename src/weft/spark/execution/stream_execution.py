@@ -1,9 +1,8 @@
-"""Driving batches, one at a time: Spark asks for them as rows come, the clock while none do, `drain` for the last."""
+"""Runs batches, one at a time: Spark begins them as rows arrive, the clock while none do, `drain` the last."""
 
 from __future__ import annotations
 
 import threading
-import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,15 +14,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from weft.engine import FOREVER
 from weft.optimizer import Stream
-from weft.spark.checkpoint.batch_log import FIRST_PLACES, BatchRecord, CheckpointMismatch
+from weft.spark.checkpoint.batch_log import BatchRecord
+from weft.spark.checkpoint.files import CheckpointMismatch
 from weft.spark.errors import RunFailed, failure, is_full
 from weft.spark.execution.failing_queries import blame
-from weft.spark.execution.micro_batch import BatchMetrics, MicroBatchRunner
+from weft.spark.execution.idle import IdleTimer, has_open_windows
+from weft.spark.execution.metrics import BatchMetrics
+from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.execution.progress import Progress
 from weft.spark.execution.recovery import Start
 from weft.spark.execution.statistics import Observer
+from weft.spark.execution.watermark import END_OF_STREAM, while_idle
 from weft.spark.partial.skew import weigh
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.session import batch_settings
@@ -34,36 +36,33 @@ if TYPE_CHECKING:
 
 
 class StreamExecution:
-    """Spark's query, and all that runs batches beside it. `done` is what others may look at, at any time."""
+    """Spark's query, and all that runs batches beside it. `progress` may be read at any time, by any thread."""
 
     def __init__(self, job: Job, start: Start, trigger: str | None, available_now: bool) -> None:
         self._job = job
         self._live = start.live
         self._checkpoint = start.checkpoint
-        self._notes = start.notes
+        self._offsets = start.offsets
         self._placed = start.placed
         self._observer = Observer(Stream())
         self._busy = threading.Lock()  # held while a batch runs
-        self._ending = threading.Event()  # once set, the clock begins no batch
-        self._idle: threading.Thread | None = None
         self._failure: Exception | None = None
-        self.pipeline = start.pipeline
-        self.done = Progress(start.record, start.pipeline.physical)
+        self.runner = start.runner
+        self.progress = Progress(start.record, start.runner.physical)
+        timeout = job.planner.options.times.idle_timeout
+        seconds = None if timeout is None else timeout / 1e6
+        self._idle = IdleTimer(seconds, self._busy, lambda: self.active, self._answer_idle, self._fail)
         writer = (
             job.stream.writeStream.foreachBatch(self._batch)
             .queryName(f"weft-{uuid.uuid4().hex[:8]}")
-            .option("checkpointLocation", f"{self._checkpoint.store.uri.rstrip('/')}/spark")
+            .option("checkpointLocation", f"{self._checkpoint.files.uri.rstrip('/')}/spark")
         )
         if available_now:
             writer = writer.trigger(availableNow=True)
         elif trigger is not None:
             writer = writer.trigger(processingTime=trigger)
         self.query: StreamingQuery = _begun(writer)
-        self._rows_came = time.monotonic()
-        idle = job.planner.options.times.idle_timeout
-        if idle is not None:
-            self._idle = threading.Thread(target=self._go_on_when_idle, args=(idle / 1e6,), daemon=True)
-            self._idle.start()
+        self._idle.start()
 
     @property
     def active(self) -> bool:
@@ -94,21 +93,19 @@ class StreamExecution:
         if error is not None:
             raise RunFailed(failure(error))
         self._live.wait_for_plan()
-        record = self._checkpoint.newest()
-        if record is not None and not record.drained:
+        record = self._checkpoint.batches.newest()
+        if not record.is_initial and not record.drained:
             try:
                 self._live.take_up_last(record.batch + 1, record)
-                # Whoever joined with the last batch has answered by now what was open to it then.
+                # Queries that joined with the last batch have answered by now the windows that had ended then.
                 with self._busy:
-                    self._finish(*self._run_idle(record, FOREVER))
+                    self._finish(*self._run_idle(record, END_OF_STREAM))
             except PySparkException as failed:
                 raise RunFailed(failure(failed)) from failed
 
     def _end_batches(self) -> None:
         """Wait for the one that runs; neither the clock nor Spark begins another."""
-        self._ending.set()
-        if self._idle is not None:
-            self._idle.join()
+        self._idle.stop()
         # Held no longer than that: Spark's stop waits for a batch that has just begun, and that one for the lock.
         with self._busy:
             pass
@@ -123,73 +120,78 @@ class StreamExecution:
 
         weft numbers batches on where Spark does not, when it runs some without rows.
         """
-        before = self.done.record
-        last, apart = (-1, 0) if before is None else (before.batch, before.apart)
-        batch = number + apart
-        self._notes.make_durable()
-        read = self._notes.rows(number)
-        store = self._checkpoint.store
-        if batch == last:
-            if before is not None and before.read not in ("", read):
-                raise CheckpointMismatch(
-                    f"{store.path(f'spark/offsets/{number}')} names other rows than batch {number} had "
-                    "when it was done: some would be in no answer, or in two; bring it back from a copy, or start with "
-                    "an empty checkpoint folder"
-                )
+        before = self.progress.record
+        batch = number + before.empty_batches
+        self._offsets.make_durable()
+        digest = self._offsets.digest(number)
+        if batch == before.batch:
+            self._refuse_other_rows(number, before, digest)
             return
-        if batch != last + 1:
-            raise CheckpointMismatch(
-                f"Spark goes on with batch {number}, but the records of the checkpoint {store.uri} end "
-                f"with {f'batch {last - apart}' if last >= 0 else 'none'}: files were removed from its folder spark or "
-                "batches; bring them back, or start with an empty checkpoint folder"
-            )
+        self._refuse_gap(number, before)
         try:
-            run = self._attempt(batch, before, lambda pipeline: pipeline.run_batch(rows, batch, before, read), rows)
+            run = self._attempt(batch, before, lambda runner: runner.run_batch(rows, batch, before, digest), rows)
         except Exception as error:
             self._failure = error  # Spark passes on only its text
             raise
         self._finish(*run)
         if run[1].rows:
-            self._rows_came = time.monotonic()
+            self._idle.rows_arrived()
+
+    def _refuse_other_rows(self, number: int, before: BatchRecord, digest: str) -> None:
+        if before.input_digest not in ("", digest):
+            raise CheckpointMismatch(
+                f"{self._checkpoint.files.path(f'spark/offsets/{number}')} names other rows than batch {number} had "
+                "when it was done: some would be in no answer, or in two; bring it back from a copy, or start with "
+                "an empty checkpoint folder"
+            )
+
+    def _refuse_gap(self, number: int, before: BatchRecord) -> None:
+        last = before.spark_batch
+        if number != last + 1:
+            raise CheckpointMismatch(
+                f"Spark goes on with batch {number}, but the records of the checkpoint {self._checkpoint.files.uri} "
+                f"end with {'none' if before.is_initial else f'batch {last}'}: files were removed from its folder "
+                "spark or batches; bring them back, or start with an empty checkpoint folder"
+            )
 
     def _attempt(
         self,
         batch: int,
-        before: BatchRecord | None,
+        before: BatchRecord,
         run: Callable[[MicroBatchRunner], tuple[BatchRecord, BatchMetrics]],
         rows: DataFrame | None = None,
     ) -> tuple[BatchRecord, BatchMetrics]:
         """Run a batch by the newest plan; once more without the queries that it fails for, if there are others."""
         while True:
             physical = self._live.take_up(batch, before)
-            self.pipeline = replace(self.pipeline, physical=physical)
+            self.runner = replace(self.runner, physical=physical)
             try:
                 if rows is not None and not self._placed:
                     self._place(rows, physical)
-                return run(self.pipeline)
+                return run(self.runner)
             except Exception as error:
                 present = self._live.plan.workload.by_name
                 queries = [present[q.name] for q in physical.layout.queries if q.name in present]
                 if not self._live.expel(blame(error, rows, queries, self._job.planner)):
                     raise
                 # Some buckets may have run it: what their workers remember of that is of another plan.
-                self.pipeline = replace(self.pipeline, epoch=uuid.uuid4().hex)
-                if isinstance(self.pipeline.sink, RepeatedSink):
-                    self.pipeline.sink.undo(batch)
+                self.runner = replace(self.runner, epoch=uuid.uuid4().hex)
+                if isinstance(self.runner.sink, RepeatedSink):
+                    self.runner.sink.undo(batch)
 
     def _place(self, rows: DataFrame, physical: PhysicalPlan) -> None:
         """Before the first batch: which bucket each group is in, written down, as the batch may be repeated."""
-        buckets = self.pipeline.places.buckets
+        buckets = self.runner.bucket_map.buckets
         with batch_settings(rows.sparkSession, buckets):
-            places = weigh(rows, physical, buckets)
-        name = self._checkpoint.write_places(places, FIRST_PLACES)
-        self.pipeline = replace(self.pipeline, places=places, places_file=name)
+            bucket_map = weigh(rows, physical, buckets)
+        name = self._checkpoint.write_bucket_map(bucket_map)
+        self.runner = replace(self.runner, bucket_map=bucket_map, bucket_map_file=name)
         self._placed = True
 
     def _finish(self, record: BatchRecord, metrics: BatchMetrics) -> None:
         """The batch counts: what it showed may change the plan of the next."""
-        physical = self.pipeline.physical
-        self.done = self.done.and_then(record, physical, metrics)
+        physical = self.runner.physical
+        self.progress = self.progress.after(record, physical, metrics)
         if physical.replayed:
             self._live.committed()
         self._live.tell_of_phantoms(physical.phantoms.told, physical.phantoms.flow)
@@ -198,43 +200,30 @@ class StreamExecution:
         if seen is not None:
             self._live.observe(seen)
 
-    def _go_on_when_idle(self, timeout: float) -> None:
-        """In a thread of its own: while no row comes the watermark follows the clock, as long as windows are open."""
-        looked = time.monotonic()
-        while self.active and not self._ending.is_set():
-            now = time.monotonic()
-            if now - max(looked, self._rows_came) < timeout:
-                self._ending.wait(min(timeout / 4, 0.5))
-                continue
-            looked = now
-            try:
-                with self._busy:
-                    quiet = time.monotonic() - self._rows_came
-                    if self.active and not self._ending.is_set() and quiet >= timeout:
-                        self._answer_idle(quiet)
-            except Exception as error:
-                self._failure = error  # whoever waits is told
-                self.query.stop()
+    def _fail(self, error: Exception) -> None:
+        """A batch without rows failed: `wait` tells."""
+        self._failure = error
+        self.query.stop()
 
     def _answer_idle(self, quiet: float) -> None:
-        before = self.done.record
-        if before is None or before.latest is None or before.watermark is None or before.drained:
+        """No row has arrived for so many seconds."""
+        before = self.progress.record
+        due = while_idle(before, quiet, self._job.planner.options.times)
+        if due is None:
             return
-        due = before.latest - self._job.planner.options.times.delay + int(quiet * 1e6)
         physical = self._live.take_up(before.batch + 1, before)
-        opened = replace(physical.layout, lateness=0, retain=0).horizons(before.watermark)
-        if due > before.watermark and any(before.newest.get(n, -FOREVER) >= first for n, first in opened.items()):
+        if has_open_windows(physical.layout, before):
             self._finish(*self._run_idle(before, due))
 
     def _run_idle(self, before: BatchRecord, watermark: int) -> tuple[BatchRecord, BatchMetrics]:
-        def run(pipeline: MicroBatchRunner) -> tuple[BatchRecord, BatchMetrics]:
-            held = pipeline.physical.layout.held
-            if held and watermark == FOREVER:  # somebody stops the run meanwhile
+        def run(runner: MicroBatchRunner) -> tuple[BatchRecord, BatchMetrics]:
+            held = runner.physical.layout.held
+            if held and watermark == END_OF_STREAM:  # somebody stops the run meanwhile
                 raise RunFailed(
                     f"{', '.join(sorted(held))} did not get the rows of the past, and no batch comes after this one; "
                     "drain again, or start again and drain, nothing is lost"
                 )
-            return pipeline.run_idle(self._job.stream.sparkSession, before, watermark)
+            return runner.run_idle(self._job.stream.sparkSession, before, watermark)
 
         return self._attempt(before.batch + 1, before, run)
 

@@ -1,58 +1,58 @@
-"""What the partials of a batch say of its rows, before a window is answered: the watermark comes from it."""
+"""The watermark: every window that ends by it is answered. Nothing else computes one.
+
+It stays `delay` behind the greatest event time of all rows so far, and never goes back. Rows that are further ahead of
+the clock than `max_skew` do not move it. While no row arrives it follows the clock; at the end of the stream it passes
+every window.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
 from dataclasses import dataclass
-from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from weft.engine import FOREVER
+from weft.spark.checkpoint.batch_log import BatchRecord
+from weft.spark.options import TimeOptions
 
-from weft.spark.physical.columns import LATEST
+END_OF_STREAM = FOREVER
 
 
 @dataclass(frozen=True, slots=True)
-class BatchInput:
-    latest: int | None
-    """The greatest event time."""
-    earliest: int | None
-    """The first slice that has rows."""
-    rows: int
-    partials: int
-    selectivity: float
-    """The share of the rows that a pass makes partials of."""
+class EventTime:
+    """How far event time has come, in microseconds; None: no row has arrived yet."""
 
-    @classmethod
-    def of(cls, buckets: Sequence[Any]) -> BatchInput:
-        """
-        >>> one = {"latest": 7, "earliest": 2, "rows": 3, "read": 6, "wanted": 3, "partials": 2}
-        >>> BatchInput.of([one, {**one, "latest": None, "earliest": 1, "rows": None, "read": 2, "wanted": None}])
-        BatchInput(latest=7, earliest=1, rows=3, partials=4, selectivity=0.375)
-        """
-
-        def known(name: str) -> list[int]:
-            return [bucket[name] for bucket in buckets if bucket[name] is not None]
-
-        rows, read, wanted, partials = (sum(known(name)) for name in ("rows", "read", "wanted", "partials"))
-        latest, earliest = max(known("latest"), default=None), min(known("earliest"), default=None)
-        return cls(latest, earliest, rows, partials, wanted / read if read else 1.0)
+    max_event_time: int | None
+    watermark: int | None
 
 
-def look_at(partials: DataFrame, rows: Column) -> BatchInput:
-    """partials  (bucket, feed, slice, words..., keys..., latest, components...), a partition for each bucket
-    found     (latest, earliest, rows, read, wanted, partials), one for each bucket that has some
+def after_rows(before: BatchRecord, max_event_time: int | None, times: TimeOptions) -> EventTime:
+    """A batch had rows up to this event time; None: it had none that count.
 
-    Buckets are partitions already, so no stage brings them together: the driver adds up what each says. `rows` is how
-    many a partial is of.
+    >>> after_rows(BatchRecord.initial(), 70, TimeOptions(delay=10))
+    EventTime(max_event_time=70, watermark=60)
+    >>> after_rows(BatchRecord(0, watermark=60, max_event_time=70), 40, TimeOptions(delay=10))
+    EventTime(max_event_time=70, watermark=60)
     """
-    found = partials.groupBy("bucket").agg(
-        F.max(LATEST).alias("latest"),
-        F.min("slice").alias("earliest"),
-        F.sum(F.when(F.col("feed") == 0, rows)).alias("rows"),
-        F.sum(rows).alias("read"),
-        # A row that no query of a feed wants has no slice.
-        F.sum(F.when(F.col("slice").isNotNull(), rows)).alias("wanted"),
-        F.count(F.lit(1)).alias("partials"),
-    )
-    return BatchInput.of(found.drop("bucket").collect())
+    newest = _later(before.max_event_time, max_event_time)
+    return EventTime(newest, _later(before.watermark, None if newest is None else newest - times.delay))
+
+
+def while_idle(before: BatchRecord, quiet_seconds: float, times: TimeOptions) -> int | None:
+    """The watermark after so many seconds without a row; None: it has nothing to follow, or would not move.
+
+    >>> while_idle(BatchRecord(0, watermark=60, max_event_time=70), 2.0, TimeOptions(delay=10))
+    2000060
+    """
+    if before.max_event_time is None or before.watermark is None or before.drained:
+        return None
+    due = before.max_event_time - times.delay + int(quiet_seconds * 1e6)
+    return due if due > before.watermark else None
+
+
+def latest_that_counts(times: TimeOptions) -> int | None:
+    """Rows with a later event time do not move the watermark; None: every row does."""
+    return None if times.max_skew is None else time.time_ns() // 1000 + times.max_skew
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else max(one, other)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import resource
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,14 +16,19 @@ from pyspark.sql import DataFrame
 from weft.aggregates import learn
 from weft.engine import FOREVER, Layout, State, Step, advance, to_table
 from weft.engine.partial.from_rows import Gathering, Scattered
-from weft.spark.checkpoint.batch_log import Checkpoint, Segment
-from weft.spark.final.report import decoded, serialise
+from weft.spark.checkpoint.state_store import Segment, StateStore
+from weft.spark.final.report import (
+    MAX_PAYLOAD_ROWS,
+    SCHEMA,
+    BucketReport,
+    KeptTreeState,
+    Reports,
+    answers_row,
+    report_row,
+)
 from weft.spark.physical.columns import LATEST
 from weft.spark.sinks.base import BucketSink
 from weft.spark.worker import freeze_what_stays, keep_freed_memory
-
-REPORT = "bucket int, query string, payload binary"
-"""A row with the bucket's own report as JSON (query NULL), and a row for each query whose answers the driver takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +40,14 @@ class BucketTask:
     before: int | None
     """The watermark that the state has reached; None: no batch yet."""
     until: int
-    segments: dict[str, tuple[Segment, ...]]
-    checkpoint: Checkpoint | None
+    segments: Mapping[int, tuple[Segment, ...]]
+    """The state before the batch, by bucket."""
+    state_store: StateStore | None
+    """None: the state is not kept."""
     sink: BucketSink | None
     epoch: str = ""
-    """Changes when a batch that some buckets have run is run anew: what workers remember from before is of no use."""
-    tapped: int = 0
+    """Changes when a batch that some buckets have run is run again: what workers remember from before is invalid."""
+    listener_rows: int = 0
     """Rows of each query's answers that the driver gets beside the sink."""
     scattered: tuple[Scattered, ...] = ()
     """Feeds that come as rows, beside the partials of the others."""
@@ -60,39 +66,31 @@ class BucketTask:
         clock.lap("load")
         partials, rows = self._told_apart(pa.Table.from_batches(received) if received else None, here)
         received.clear()
-        whole = self.checkpoint is None and self.before is None and self.until == FOREVER
-        step = advance(state, partials, self.until, here, self.batch, whole, rows)
+        bounded = self.state_store is None and self.before is None and self.until == FOREVER
+        step = advance(state, partials, self.until, here, self.batch, bounded, rows)
         clock.lap("advance")
         if step.failed:  # the batch is run again without them
-            yield _report(bucket, None, json.dumps({"failed": step.failed}).encode())
+            yield report_row(BucketReport(bucket, failed=step.failed))
             return
         if self.sink is not None:
             self.sink.write(self.batch, bucket, step.answers)
         clock.lap("sink")
         segments, written = self._keep(bucket, here, step)
         clock.lap("state")
-        report = {
-            "segments": [asdict(s) for s in segments],
-            "state_bytes": written,
-            "answers": {name: table.num_rows for name, table in step.answers.items()},
-            "late": dict(step.late),
-            "matched": dict(step.matched),
-            "trees": {number: [kept.slice_count(), len(kept)] for number, kept in step.state.trees.items()},
-            "synopses": step.synopses,
-            "scans": dict(step.scans),
-            "refreshes": dict(step.refreshes),
-            "seconds": clock.laps,
-            "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        }
-        yield _report(bucket, None, json.dumps(report).encode())
-        if self.sink is None or self.tapped:
-            schemas = {q.name: q.schema for q in here.queries}
-            for name, whole in step.answers.items():
-                table = whole if self.sink is None else whole.slice(0, self.tapped)
-                for start in range(0, table.num_rows, MAX_PAYLOAD_ROWS):
-                    part = decoded(table.slice(start, MAX_PAYLOAD_ROWS), schemas[name])
-                    yield _report(bucket, name, serialise(part))
+        yield report_row(_report(bucket, segments, written, step, clock.laps))
+        yield from self._to_driver(bucket, here, step.answers)
         freeze_what_stays()
+
+    def _to_driver(self, bucket: int, here: Layout, answers: Mapping[str, pa.Table]) -> Iterator[pa.RecordBatch]:
+        """All answers where the driver's sink takes them, the first of each query where a listener does."""
+        if self.sink is not None and not self.listener_rows:
+            return
+        schemas = {query.name: query.schema for query in here.queries}
+        for name, table in answers.items():
+            sent = table if self.sink is None else table.slice(0, self.listener_rows)
+            for start in range(0, sent.num_rows, MAX_PAYLOAD_ROWS):
+                # Keys may be dictionaries, which only save space on the way: the answer has its query's own types.
+                yield answers_row(bucket, name, sent.slice(start, MAX_PAYLOAD_ROWS).cast(schemas[name]))
 
     def _told_apart(self, came: pa.Table | None, here: Layout) -> tuple[pa.Table | None, Gathering | None]:
         """Partials, and rows, which are of no feed alone."""
@@ -109,40 +107,40 @@ class BucketTask:
         Trees that have a home are read from the segments of all buckets: they may have been in another before, or
         have readers in several.
         """
-        if self.checkpoint is None:
+        if self.state_store is None:
             return State(self.before)
         homed = {tree.number for tree in here.trees if not tree.grouping.keys}
         own = {tree.number for tree in here.trees}
-        segments = [
+        needed = [
             (segment, trees)
-            for number, found in self.segments.items()
-            for segment in found
-            if (trees := own if int(number) == bucket else homed) & {int(tree) for tree in segment.parts}
+            for other, segments in self.segments.items()
+            for segment in segments
+            if (trees := own if other == bucket else homed) & segment.parts.keys()
         ]
-        memory = _REMEMBERED.pop((self.checkpoint.store.uri, bucket), _Memory())
+        memory = _REMEMBERED.pop((self.state_store.files.uri, bucket), _Memory())
         if (
             memory.epoch != self.epoch
             or memory.batch >= self.batch
-            or any(s.first <= memory.batch < s.last for s, _ in segments)
+            or any(s.first <= memory.batch < s.last for s, _ in needed)
         ):
             memory = _Memory()
-        state, unread = memory.state, [(s, trees) for s, trees in segments if s.last > memory.batch]
+        state, unread = memory.state, [(s, trees) for s, trees in needed if s.last > memory.batch]
         if memory.batch >= 0 and memory.homes != _homes(here):
             # Others read the trees that are here: what was of no use to those before may be to them.
             state = replace(state, trees={n: kept for n, kept in state.trees.items() if n in own - homed})
-            unread = [(s, trees if s.last > memory.batch else homed) for s, trees in segments]
-        unread.sort(key=lambda found: found[0].last)
-        return self.checkpoint.load(here, unread, self.before, state)
+            unread = [(s, trees if s.last > memory.batch else homed) for s, trees in needed]
+        unread.sort(key=lambda segment_and_trees: segment_and_trees[0].last)
+        return self.state_store.load(here, unread, self.before, state)
 
     def _keep(self, bucket: int, here: Layout, step: Step) -> tuple[tuple[Segment, ...], int]:
-        if self.checkpoint is None:
+        if self.state_store is None:
             return (), 0
-        segments = self.segments.get(str(bucket), ())
+        segments = self.segments.get(bucket, ())
         grouping = {tree.number: tree.grouping.number for tree in self.layout.trees}
         tables = {n: to_table(added, step.groups[grouping[n]]) for n, added in step.added.items() if len(added)}
-        grown = self.checkpoint.grow(bucket, self.batch, segments, tables, self.layout.horizons(self.until))
+        grown = self.state_store.grow(bucket, self.batch, segments, tables, self.layout.horizons(self.until))
         memory = _Memory(self.epoch, self.batch, _homes(here), step.state)
-        _REMEMBERED[(self.checkpoint.store.uri, bucket)] = memory
+        _REMEMBERED[(self.state_store.files.uri, bucket)] = memory
         return grown
 
 
@@ -172,22 +170,30 @@ class _Memory:
 _REMEMBERED: dict[tuple[str, int], _Memory] = {}
 """The newest state of each bucket that this worker has seen; rebuilt where it is missing."""
 
-MAX_PAYLOAD_ROWS = 1_000_000
-"""Rows in one message to the driver: a message must stay below 2 GiB."""
 
-
-def final_aggregate(partials: DataFrame, task: BucketTask) -> list[Any]:
+def final_aggregate(partials: DataFrame, task: BucketTask) -> Reports:
     """partials  (bucket, feed, slice, words..., keys..., latest, components...), a partition for each bucket
-    reports   (bucket, query, payload), a job for all buckets; a bucket without partials is called too
+    reports   (bucket, query, payload), one job for all buckets; a bucket without partials is called too
     """
-    reports: list[Any] = partials.drop("bucket", LATEST).mapInArrow(task.run, REPORT).collect()
-    return reports
+    return Reports.of(partials.drop("bucket", LATEST).mapInArrow(task.run, SCHEMA).collect())
 
 
-def _report(bucket: int, query: str | None, payload: bytes) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [pa.array([bucket], pa.int32()), pa.array([query], pa.string()), pa.array([payload], pa.binary())],
-        names=["bucket", "query", "payload"],
+def _report(
+    bucket: int, segments: tuple[Segment, ...], written: int, step: Step, laps: Mapping[str, float]
+) -> BucketReport:
+    return BucketReport(
+        bucket=bucket,
+        segments=segments,
+        state_bytes=written,
+        answers={name: table.num_rows for name, table in step.answers.items()},
+        late=step.late,
+        matched=step.matched,
+        trees={number: KeptTreeState(kept.slice_count(), len(kept)) for number, kept in step.state.trees.items()},
+        value_bytes=step.synopses,
+        scans=step.scans,
+        refreshes=step.refreshes,
+        seconds=laps,
+        memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     )
 
 

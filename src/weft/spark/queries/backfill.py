@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -22,6 +22,7 @@ from weft.engine import TreeLayout
 from weft.model import ACQ, RunError, Workload
 from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.checkpoint.files import CheckpointFiles
+from weft.spark.checkpoint.plan_log import BackfillRecord
 from weft.spark.files import folder_name
 from weft.spark.partial.aggregate import sub_aggregate
 from weft.spark.physical.backfilled import BackfilledPartials, backfill_column
@@ -35,23 +36,15 @@ class CannotBackfill(RunError):
     """A source that does not give again what it gave."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A query that waits for its past."""
-
-    pool: int
-    """The tree that the replayed partials go to."""
-    begin: int | None
-    """Rows before it are left out; None: none are."""
-    folder: str = ""
-    """Where its past is put together; earlier versions had one for each name."""
-
-
 class Replays:
     """The past of queries that wait for it, a thread and a Spark query each."""
 
     def __init__(
-        self, store: CheckpointFiles, planner: Planner, buckets: int, failed: Callable[[str, Held, Exception], None]
+        self,
+        store: CheckpointFiles,
+        planner: Planner,
+        buckets: int,
+        failed: Callable[[str, BackfillRecord, Exception], None],
     ) -> None:
         """`failed` is told in the replay's own thread."""
         self._store = store
@@ -70,7 +63,7 @@ class Replays:
                 here.write(f"log/sources/{file}", self._store.read(f"spark/sources/{file}"))
         return folder
 
-    def begin(self, name: str, acq: ACQ, held: Held, groupings: Sequence[tuple[str, ...]]) -> None:
+    def begin(self, name: str, acq: ACQ, held: BackfillRecord, groupings: Sequence[tuple[str, ...]]) -> None:
         """Read the past of this query, unless that is being done or has been."""
         here = self._folder(name, held)
         if here.uri in self._readings or self.done(name, held):
@@ -82,7 +75,7 @@ class Replays:
         )
         reading.thread.start()
 
-    def done(self, name: str, held: Held) -> bool:
+    def done(self, name: str, held: BackfillRecord) -> bool:
         return self._folder(name, held).exists("done.json")
 
     def pool(self, acq: ACQ, number: int, groupings: Sequence[tuple[str, ...]]) -> TreeLayout:
@@ -91,7 +84,7 @@ class Replays:
         return replace(tree, number=number, queries=(), begins=None)
 
     def replayed(
-        self, name: str, acq: ACQ, held: Held, feed: int, groupings: Sequence[tuple[str, ...]]
+        self, name: str, acq: ACQ, held: BackfillRecord, feed: int, groupings: Sequence[tuple[str, ...]]
     ) -> BackfilledPartials:
         (layout,) = self._bound(acq, groupings).layout.feeds
         renamed = replace(
@@ -105,14 +98,14 @@ class Replays:
         )
         return BackfilledPartials(self._folder(name, held).path("partials"), renamed)
 
-    def forget(self, name: str, held: Held) -> None:
+    def forget(self, name: str, held: BackfillRecord) -> None:
         """Its past was taken in, or nobody waits for it any more."""
         here = self._folder(name, held)
         reading = self._readings.pop(here.uri, None)
         if reading is None or not reading.give_up():
             here.clear()
 
-    def forget_all_but(self, known: Mapping[str, Held]) -> None:
+    def forget_all_but(self, known: Mapping[str, BackfillRecord]) -> None:
         """Remove what a run that was killed left behind."""
         kept = {self._folder(name, held).uri for name, held in known.items()}
         for folder in {name.partition("/")[0] for name in self._store.names("replays", recursive=True)}:
@@ -131,14 +124,14 @@ class Replays:
         self.wait()
         self._readings.clear()
 
-    def _folder(self, name: str, held: Held) -> CheckpointFiles:
+    def _folder(self, name: str, held: BackfillRecord) -> CheckpointFiles:
         return self._store.at(f"replays/{held.folder or folder_name(name)}")
 
     def _bound(self, acq: ACQ, groupings: Sequence[tuple[str, ...]]) -> PhysicalPlan:
         # What the job counts of its batches is no business of a thread beside them.
         return replace(self._planner, phantoms=Phantoms("never")).weave(Workload([acq]), groupings)[1]
 
-    def _replay(self, name: str, held: Held, reading: Reading, physical: PhysicalPlan) -> None:
+    def _replay(self, name: str, held: BackfillRecord, reading: Reading, physical: PhysicalPlan) -> None:
         here = self._folder(name, held)
         try:
             self._read_again(here, held, reading, physical)
@@ -151,7 +144,9 @@ class Replays:
             if reading.end():
                 here.clear()
 
-    def _read_again(self, here: CheckpointFiles, held: Held, reading: Reading, physical: PhysicalPlan) -> None:
+    def _read_again(
+        self, here: CheckpointFiles, held: BackfillRecord, reading: Reading, physical: PhysicalPlan
+    ) -> None:
         trial = f"spark-{uuid.uuid4().hex[:8]}"  # what an earlier trial has committed must not count
 
         def aggregate(rows: DataFrame, batch: int) -> None:

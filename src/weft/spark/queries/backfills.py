@@ -10,9 +10,10 @@ from weft.engine import TreeLayout
 from weft.engine.plan_transition import Reader
 from weft.model import ACQ
 from weft.spark.checkpoint.batch_log import BatchRecord
+from weft.spark.checkpoint.plan_log import BackfillRecord
 from weft.spark.physical.backfilled import BackfilledPartials
 from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.queries.backfill import Held, Replays
+from weft.spark.queries.backfill import Replays
 from weft.spark.queries.pending import NextPlan
 
 
@@ -20,8 +21,8 @@ from weft.spark.queries.pending import NextPlan
 class Pasts:
     """Of the plan that a batch takes up: who waits, and whose past the batch takes in."""
 
-    held: Mapping[str, Held] = field(default_factory=dict)
-    arrived: Mapping[str, Held] = field(default_factory=dict)
+    held: Mapping[str, BackfillRecord] = field(default_factory=dict)
+    arrived: Mapping[str, BackfillRecord] = field(default_factory=dict)
     pools: tuple[TreeLayout, ...] = ()
     """Of those who begin to wait."""
     replayed: tuple[BackfilledPartials, ...] = ()
@@ -37,7 +38,7 @@ class Backfills:
     Called under the lock of the one that has it; what is read beside the job has threads of its own (see `replay`).
     """
 
-    def __init__(self, replays: Replays, held: Mapping[str, Held]) -> None:
+    def __init__(self, replays: Replays, held: Mapping[str, BackfillRecord]) -> None:
         self.held = dict(held)
         self._replays = replays
 
@@ -51,13 +52,15 @@ class Backfills:
             self.held = before
             raise
 
-    def arrive(self) -> dict[str, Held]:
+    def arrive(self) -> dict[str, BackfillRecord]:
         """Those whose past is there, and who wait no longer."""
         ready = {name: held for name, held in self.held.items() if self._replays.done(name, held)}
         self.held = {name: held for name, held in self.held.items() if name not in ready}
         return ready
 
-    def arrived_again(self, arrived: Mapping[str, Held], queries: Mapping[str, ACQ]) -> dict[str, Held]:
+    def arrived_again(
+        self, arrived: Mapping[str, BackfillRecord], queries: Mapping[str, ACQ]
+    ) -> dict[str, BackfillRecord]:
         """Those of a batch that is repeated who are still there."""
         return {n: held for n, held in arrived.items() if n in queries and self._replays.done(n, held)}
 
@@ -65,13 +68,13 @@ class Backfills:
         self,
         pending: NextPlan,
         bound: PhysicalPlan,
-        before: BatchRecord | None,
-        arrived: Mapping[str, Held],
+        before: BatchRecord,
+        arrived: Mapping[str, BackfillRecord],
         following: int,
     ) -> Pasts:
         """`following` is the first number that a pool may have."""
         queries, groupings = pending.plan.workload.by_name, bound.groupings
-        pools = () if before is None else self._hold(pending, bound, before, following)
+        pools = () if before.is_initial else self._hold(pending, bound, before, following)
         named = enumerate(arrived.items(), len(bound.feeds))
         replayed = (self._replays.replayed(n, queries[n], held, feed, groupings) for feed, (n, held) in named)
         return Pasts(dict(self.held), arrived, pools, tuple(replayed))
@@ -84,8 +87,8 @@ class Backfills:
         for name in (query.name for query in bound.layout.queries):
             join = pending.joining.get(name)
             if join is not None and join.how == "source":
-                folder = self._replays.prepare(name, before.batch - before.apart)
-                held = self.held[name] = Held(following + len(pools), join.begin, folder)
+                folder = self._replays.prepare(name, before.spark_batch)
+                held = self.held[name] = BackfillRecord(following + len(pools), join.begin, folder)
                 pools.append(self._replays.pool(pending.plan.workload.by_name[name], held.pool, bound.groupings))
         return tuple(pools)
 
@@ -100,7 +103,7 @@ class Backfills:
             if held is not None:
                 self._replays.forget(name, held)
 
-    def taken_in(self, arrived: Mapping[str, Held]) -> None:
+    def taken_in(self, arrived: Mapping[str, BackfillRecord]) -> None:
         """What came from the past is in the state."""
         for name, held in arrived.items():
             self._replays.forget(name, held)

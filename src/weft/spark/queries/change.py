@@ -1,18 +1,13 @@
-"""Changes that were asked for and are in no plan yet: whoever asked was told yes, so a restart makes them.
-
-    asked/00000003.json   the third change since the checkpoint began
-
-A plan says how many changes it has taken in; those are deleted after it is written.
-"""
+"""A change of the queries of a job: which leave, which join, and what those see of the past."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, cast
 
-from weft.model import ACQ, Ttl
-from weft.spark.checkpoint.files import CheckpointFiles
+from weft.model import ACQ
+from weft.spark.checkpoint.change_log import ChangeRecord, JoiningQuery
 from weft.sql import parse
 
 Joining = Literal["now", "state", "source", "instead"]
@@ -44,33 +39,14 @@ class QueryChange:
     def joins(self) -> dict[str, Join]:
         return {name: Join(how, self.begin) for name, how in self.how.items()}
 
+    def record(self) -> ChangeRecord:
+        joining = tuple(JoiningQuery(query.name, query.identity, query.ttl) for query in self.joining)
+        return ChangeRecord(dict(self.leaving), joining, dict(self.how), self.begin)
 
-def write_asked(store: CheckpointFiles, number: int, asked: QueryChange) -> None:
-    queries = [{"name": q.name, "text": q.identity, "life": q.ttl and asdict(q.ttl)} for q in asked.joining]
-    told = {"leaving": dict(asked.leaving), "joining": queries, "how": dict(asked.how), "begin": asked.begin}
-    store.write_json(_name(number), told)
-
-
-def read_asked(store: CheckpointFiles, taken: int, event_time: str) -> dict[int, QueryChange]:
-    """By number, all after those that a plan has taken in."""
-    numbers = [int(name.removesuffix(".json")) for name in store.names("asked") if name[:8].isdigit()]
-    return {number: _read(store, number, event_time) for number in sorted(numbers) if number > taken}
-
-
-def forget_asked(store: CheckpointFiles, taken: int) -> None:
-    for name in store.names("asked"):
-        if name[:8].isdigit() and int(name.removesuffix(".json")) <= taken:
-            store.delete(f"asked/{name}")
-
-
-def _read(store: CheckpointFiles, number: int, event_time: str) -> QueryChange:
-    found = store.read_json(_name(number))
-    joining = []
-    for told in found["joining"]:
-        (query,) = parse(told["text"], event_time=event_time, name=told["name"])
-        joining.append(replace(query, ttl=told["life"] and Ttl(**told["life"])))
-    return QueryChange(found["leaving"], joining, found["how"], found["begin"])
-
-
-def _name(number: int) -> str:
-    return f"asked/{number:08d}.json"
+    @classmethod
+    def of(cls, record: ChangeRecord, event_time: str) -> QueryChange:
+        joining = []
+        for written in record.joining:
+            (query,) = parse(written.text, event_time=event_time, name=written.name)
+            joining.append(replace(query, ttl=written.ttl))
+        return cls(record.leaving, joining, cast(Mapping[str, Joining], record.how), record.begin)

@@ -18,15 +18,16 @@ from weft.engine import Layout
 from weft.model import ACQ, WeftError
 from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord
+from weft.spark.checkpoint.change_log import delete_changes, read_changes, write_change
 from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
-from weft.spark.checkpoint.plan_log import PlanRecord, newest_plan, plan_changes, write_plan
+from weft.spark.checkpoint.plan_log import BackfillRecord, PlanRecord, newest_plan, plan_changes, write_plan
 from weft.spark.errors import failure, is_full
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 from weft.spark.physical.statistics import Fed, StreamStatistics
-from weft.spark.queries.backfill import Held, Replays
+from weft.spark.queries.backfill import Replays
 from weft.spark.queries.backfills import Backfills
-from weft.spark.queries.change import QueryChange, forget_asked, read_asked, write_asked
+from weft.spark.queries.change import QueryChange
 from weft.spark.queries.membership import Membership, ttls_of
 from weft.spark.queries.pending import NextPlan
 from weft.spark.queries.replanner import Basis, Found, Replanner
@@ -77,7 +78,8 @@ class QueryRegistry:
         self._replanning = Replanner(planner, self.plan, self._planned)
 
     def _resume(self, record: PlanRecord, given: Plan, physical: PhysicalPlan) -> None:
-        asked = read_asked(self._store, record.asked, self._planner.options.event_time)
+        written = read_changes(self._store, record.asked)
+        asked = {n: QueryChange.of(change, self._planner.options.event_time) for n, change in written.items()}
         resumed = resume(record, given.workload, asked, self._planner.options.event_time)
         self._members = resumed.members
         self._waiting = Backfills(self.replays, resumed.held)
@@ -162,7 +164,7 @@ class QueryRegistry:
         if change.joining:
             self._opened(only(physical.layout, change.how.keys()))
         members = self._members.after(change)
-        write_asked(self._store, members.asked, change)
+        write_change(self._store, members.asked, change.record())
         self._members = members
         self._pending = self._pending.adopt(plan, physical, reason, float(self.plan.cost), change.joins)
         self._waiting.forget(change.leaving)
@@ -225,19 +227,19 @@ class QueryRegistry:
         if reason is not None:
             self._pending = self._pending.tell(reason, self._present.bare)
 
-    def take_up(self, batch: int, before: BatchRecord | None) -> PhysicalPlan:
+    def take_up(self, batch: int, before: BatchRecord) -> PhysicalPlan:
         """The binding that this batch runs by."""
         with self._lock:
             if self._broken is not None:
                 raise self._broken
-            self._ended = self._ended or (before is not None and before.drained)
+            self._ended = self._ended or before.drained
             self._begin_and_end_lives(before)
             with self._waiting.unless_it_fails():
                 self._take_up(batch, before)
             self._waiting.begin(self.plan.workload.by_name, self.physical.groupings)
             return self.physical
 
-    def _take_up(self, batch: int, before: BatchRecord | None) -> None:
+    def _take_up(self, batch: int, before: BatchRecord) -> None:
         arrived = self._find_arrived(batch)
         pending, bound = self._pending, self._pending.physical
         if bound is None:
@@ -246,7 +248,7 @@ class QueryRegistry:
         pasts = self._waiting.pasts(pending, bound, before, arrived, self._present.following(before))
         present = self._present.succeeded(batch, before, pending, bound, self._members, pasts)
         write_plan(self._store, present.record)
-        forget_asked(self._store, self._members.asked)
+        delete_changes(self._store, self._members.asked)
         self._present, self._pending = present, pending.taken_up()
 
     def take_up_last(self, batch: int, before: BatchRecord) -> None:
@@ -259,7 +261,7 @@ class QueryRegistry:
         self.take_up(batch, before)
         self.replays.wait()
 
-    def _begin_and_end_lives(self, before: BatchRecord | None) -> None:
+    def _begin_and_end_lives(self, before: BatchRecord) -> None:
         """A life begins with the first batch that knows the time; who has answered its last window leaves the plan."""
         begun = self._members.begun(cut(before))
         starting = [name for name, ttl in begun.ttls.items() if ttl != self._members.ttls[name]]
@@ -267,11 +269,11 @@ class QueryRegistry:
             self._members = begun
             self._tell(f"the TTL of {', '.join(starting)} began")
         # A job needs a query: the last one stays, and has nothing more to answer.
-        ended = begun.ended(None if before is None else before.watermark)[: len(self.plan.workload) - 1]
+        ended = begun.ended(before.watermark)[: len(self.plan.workload) - 1]
         if ended:
             self._leave(ended, f"the TTL of {', '.join(ended)} ended")
 
-    def _find_arrived(self, batch: int) -> dict[str, Held]:
+    def _find_arrived(self, batch: int) -> dict[str, BackfillRecord]:
         """Those whose past is there, and joins with this batch."""
         ready, record = self._waiting.arrive(), self._present.record
         if ready:
@@ -285,7 +287,7 @@ class QueryRegistry:
         with self._lock:
             self._waiting.taken_in(self._present.record.arrived)
 
-    def _replay_failed(self, name: str, held: Held, error: Exception) -> None:
+    def _replay_failed(self, name: str, held: BackfillRecord, error: Exception) -> None:
         with self._lock:
             said = f"its past could not be read, {type(error).__name__}: {error}"
             waits = self._waiting.held.get(name) == held

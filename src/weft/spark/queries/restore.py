@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from weft.engine.plan_transition import take_up
 from weft.model import ACQ, Workload
-from weft.spark.checkpoint.plan_log import PlanRecord
+from weft.spark.checkpoint.plan_log import BackfillRecord, PlanRecord
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
-from weft.spark.queries.backfill import Held
 from weft.spark.queries.change import Join, QueryChange
 from weft.spark.queries.membership import Membership, and_dropped, live_after, ttls_of, with_ttls
 from weft.sql import parse
@@ -22,7 +21,7 @@ class Restored:
     members: Membership
     joining: Mapping[str, Join]
     """Who was not there when the job stopped, or was to join then."""
-    held: Mapping[str, Held]
+    held: Mapping[str, BackfillRecord]
     """Who waits on for its past."""
     reason: str
 

@@ -49,17 +49,16 @@ class ActivePlan:
         layout = replace(self.physical.layout, fresh=frozenset())
         return replace(self, physical=replace(self.physical.with_layout(layout), replayed=()))
 
-    def following(self, before: BatchRecord | None) -> int:
+    def following(self, before: BatchRecord) -> int:
         """The first number that no tree has had of which something may still be kept."""
-        kept = {} if before is None else before.newest
         standing = self.record.standing
-        known = (*(t.number for t in (*standing.current, *standing.older)), *kept)
+        known = (*(t.number for t in (*standing.current, *standing.older)), *before.newest)
         return max(self.record.given, 1 + max(known))
 
     def succeeded(
         self,
         batch: int,
-        before: BatchRecord | None,
+        before: BatchRecord,
         pending: NextPlan,
         bound: PhysicalPlan,
         members: Membership,
@@ -68,7 +67,7 @@ class ActivePlan:
         """By the plan that this batch takes up."""
         joined = readers(bound.layout, pending.joining, self.physical.layout, before)
         joined |= pasts.readers(joined)
-        mark, newest = (None, {}) if before is None else (before.watermark, before.newest)
+        mark, newest = before.watermark, before.newest
         after = replace(bound.layout, held=frozenset(pasts.held), fresh=frozenset(pasts.arrived))
         given = self.following(before)
         layout = follow(self.record.standing, after, joined, cut(before), mark, newest, pasts.pools, given)
@@ -81,14 +80,12 @@ class ActivePlan:
         return ActivePlan(_record(batch, pending.plan, physical, members, pasts, changes, given), bound, physical)
 
 
-def cut(before: BatchRecord | None) -> int | None:
+def cut(before: BatchRecord) -> int | None:
     """The instant after every row seen so far; None: none has come."""
-    return None if before is None or before.latest is None else before.latest + 1
+    return None if before.max_event_time is None else before.max_event_time + 1
 
 
-def readers(
-    layout: Layout, joining: Mapping[str, Join], running: Layout, before: BatchRecord | None
-) -> dict[str, Reader]:
+def readers(layout: Layout, joining: Mapping[str, Join], running: Layout, before: BatchRecord) -> dict[str, Reader]:
     """What those who join with this layout see; `running` is what the kept slices are of."""
     found: dict[str, Reader] = {}
     for tree in layout.current:
@@ -100,10 +97,10 @@ def readers(
 
 
 def _past(
-    query: QueryLayout, grouping: GroupingLayout, how: Joining, running: Layout, before: BatchRecord | None
+    query: QueryLayout, grouping: GroupingLayout, how: Joining, running: Layout, before: BatchRecord
 ) -> Reader | None:
     """The kept slices that reach furthest back for this query, if it reads some and some will do."""
-    if how in ("now", "source") or before is None or before.watermark is None:
+    if how in ("now", "source") or before.watermark is None:
         return None
     reader = reach_back(query, grouping, running, before.watermark, before.kept_from(running))
     if reader is None or how == "state":

@@ -11,7 +11,7 @@ from weft.engine import QueryLayout
 from weft.model import SinkError
 from weft.spark.options import Late
 from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.sinks.side_output import SideOutput, make_aside_sink
+from weft.spark.sinks.side_output import SideOutput, make_side_output
 
 
 class BadLateSink(SinkError):
@@ -26,7 +26,7 @@ def make_late_sink(late: Late, spec: str | SideOutput | None) -> SideOutput | No
         return None
     if spec is None:
         raise BadLateSink("late='side' needs a sink for the late rows: start with late_sink='parquet:FOLDER'")
-    return make_aside_sink(spec, "late rows", BadLateSink)
+    return make_side_output(spec, "late rows", BadLateSink)
 
 
 def late_rows(rows: DataFrame, physical: PhysicalPlan, watermark: int, answered: Mapping[str, int]) -> DataFrame:

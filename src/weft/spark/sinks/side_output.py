@@ -1,4 +1,4 @@
-"""A sink for rows that are in no answer: those that came too late, and records that could not be read."""
+"""Side outputs: where rows go that are in no answer, late rows and records that could not be read."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ SideOutput = Callable[[int, DataFrame], object]
 """Called with a batch's number and the rows; again with the same ones where the batch is repeated."""
 
 
-def make_aside_sink(spec: str | SideOutput, what: str, refused: type[WeftError]) -> SideOutput:
-    """`parquet:folder`, a folder a batch in it, or a function of the batch's number and a DataFrame."""
+def make_side_output(spec: str | SideOutput, what: str, refused: type[WeftError]) -> SideOutput:
+    """`parquet:folder`, with a folder per batch in it, or a function of the batch's number and a DataFrame."""
     if callable(spec):
         return spec
     kind, _, folder = spec.partition(":")

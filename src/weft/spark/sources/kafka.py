@@ -11,10 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from weft.model import SourceError
-from weft.spark.connectors import KafkaAddress, connected
-
-BAD = "kafka_bad"
-"""The value of a record that could not be read, in streams that are read with `corrupt="side"`."""
+from weft.spark.connectors import CORRUPT_RECORD, KafkaAddress, connected
 
 RECORD = {"kafka_key": "key", "kafka_partition": "partition", "kafka_offset": "offset", "kafka_timestamp": "timestamp"}
 """What a row has of its record, beside the columns of its value."""
@@ -85,9 +82,9 @@ def open_kafka(
         *(F.when(good, F.col(f"read.`{name}`")).alias(name) for name in columns),
         *(F.col(of).alias(name) for name, of in RECORD.items() if name != "kafka_timestamp"),
         F.when(good, F.col("timestamp")).alias("kafka_timestamp"),
-        F.when(F.col("bad"), F.col("value")).alias(BAD),
+        F.when(F.col("bad"), F.col("value")).alias(CORRUPT_RECORD),
     )
-    return rows if aside else rows.drop(BAD)
+    return rows if aside else rows.drop(CORRUPT_RECORD)
 
 
 def _columns(read: DataFrame, topic: str) -> list[str]:
@@ -95,7 +92,7 @@ def _columns(read: DataFrame, topic: str) -> list[str]:
     names = [name for name in type_.names if name != CORRUPT] if isinstance(type_, StructType) else []
     if not names:
         raise UnreadableTopic(f"a value of {topic} must be a record with fields, not {type_.typeName()}")
-    taken = sorted({*RECORD, BAD} & set(names))
+    taken = sorted({*RECORD, CORRUPT_RECORD} & set(names))
     if taken:
         raise UnreadableTopic(f"{', '.join(taken)} in the schema of {topic} is a name of the record's own; use another")
     return names
