@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any
 
 from weft.model import Refresh, Window
 from weft.schedule.budget import Budget, run_within
@@ -82,40 +81,6 @@ class Schedule:
     def measured(self, scans: Mapping[str, float], answers: Mapping[str, float], grant: float | None) -> Schedule:
         """With what this batch took, and what is granted to the next."""
         return replace(self, scans=_blended(self.scans, scans), answers=_blended(self.answers, answers), grant=grant)
-
-    def to_json(self) -> dict[str, Any]:
-        """As batch records keep it."""
-        return {
-            "answered": dict(self.answered),
-            "periods": dict(self.periods),
-            "planned": self.planned,
-            "scans": dict(self.scans),
-            "answers": dict(self.answers),
-            "grant": self.grant,
-            "owed": self.owed,
-            "pace": {"behind": self.pace.behind, "patient": self.pace.patient},
-            "refreshes": dict(self.refreshes),
-            "runs": self.runs,
-            "shared_runs": self.shared_runs,
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Schedule:
-        """Earlier versions wrote fewer keys: what is missing is as it is in the first batch."""
-        pace = value.get("pace", {})
-        return cls(
-            answered=value.get("answered", {}),
-            periods=value.get("periods", {}),
-            planned=value.get("planned", False),
-            scans=value.get("scans", {}),
-            answers=value.get("answers", {}),
-            grant=value.get("grant"),
-            owed=value.get("owed", 0.0),
-            pace=Pace(pace.get("behind", 0.0), pace.get("patient", 1.0)),
-            refreshes=value.get("refreshes", {}),
-            runs=value.get("runs", 0),
-            shared_runs=value.get("shared_runs", 0),
-        )
 
 
 @dataclass(frozen=True, slots=True)

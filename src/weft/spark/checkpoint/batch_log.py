@@ -3,9 +3,9 @@
 batches/00000007.json   the record of batch 7; it names every segment of the state, or those that were added and
                         removed since the record before
 
-The keys in a file are the format, the names in Python are not: `_to_json` and `_from_json` are the only places that
-know both. A key that this version does not know is ignored: what a reader must understand has a format version of its
-own (see `checkpoint`).
+The keys in a file are the format, the names in Python are not: the functions `..._json` and `..._from` are the only
+places that know both. A record may have keys that this version does not know, as earlier ones wrote some that are gone;
+its parts may not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any
 
 from weft.engine import FOREVER, Layout
 from weft.schedule import Schedule
-from weft.spark.checkpoint.files import CheckpointFiles, CheckpointMismatch
+from weft.schedule.pace import Pace
+from weft.spark.checkpoint.files import CheckpointFiles, CheckpointMismatch, refuse_unknown_keys
 from weft.spark.checkpoint.state_store import Segment
 
 
@@ -115,7 +116,7 @@ class BatchLog:
             if later and later[0]["after"] != value["batch"]:
                 break
             if value["changes"] == 0:
-                return _from_json(value, later)
+                return _record_from(value, later)
             later.insert(0, value)
         if later:
             raise CheckpointMismatch(
@@ -134,7 +135,7 @@ class BatchLog:
         changed = 1 + len(gone) + len(added) + before.changed_segments
         complete = before.is_initial or changed > len(record.paths)
         record = replace(record, changed_segments=0 if complete else changed)
-        value = _to_json(record)
+        value = _record_json(record)
         if not complete:
             named = {b: [s.to_json() for s in found if s.path in added] for b, found in record.segments.items()}
             value |= {"segments": named, "gone": sorted(gone), "after": before.batch}
@@ -152,7 +153,7 @@ def _name(batch: int) -> str:
     return f"batches/{batch:08d}.json"
 
 
-def _to_json(record: BatchRecord) -> dict[str, Any]:
+def _record_json(record: BatchRecord) -> dict[str, Any]:
     return {
         "batch": record.batch,
         "watermark": record.watermark,
@@ -167,14 +168,14 @@ def _to_json(record: BatchRecord) -> dict[str, Any]:
         "drained": record.drained,
         "apart": record.empty_batches,
         "kept": {str(tree): first for tree, first in record.kept.items()},
-        "schedule": record.schedule.to_json(),
+        "schedule": _schedule_json(record.schedule),
         "changes": record.changed_segments,
         "read": record.input_digest,
         "places": record.bucket_map_file,
     }
 
 
-def _from_json(value: Mapping[str, Any], later: Sequence[Mapping[str, Any]]) -> BatchRecord:
+def _record_from(value: Mapping[str, Any], later: Sequence[Mapping[str, Any]]) -> BatchRecord:
     """The last of the records that follow one another; `value` names every segment, the later ones what changed."""
     segments = {int(bucket): list(map(Segment.from_json, found)) for bucket, found in value["segments"].items()}
     for value in later:
@@ -197,8 +198,44 @@ def _from_json(value: Mapping[str, Any], later: Sequence[Mapping[str, Any]]) -> 
         drained=value["drained"],
         empty_batches=value.get("apart", int(value["drained"])),  # the last batch was the only one without rows
         kept={int(tree): first for tree, first in value.get("kept", {}).items()},
-        schedule=Schedule.from_json(value.get("schedule", {})),
+        schedule=_schedule_from(value.get("schedule", {})),
         changed_segments=value["changes"],
         input_digest=value.get("read", ""),
         bucket_map_file=value.get("places", ""),
+    )
+
+
+def _schedule_json(schedule: Schedule) -> dict[str, Any]:
+    return {
+        "answered": dict(schedule.answered),
+        "periods": dict(schedule.periods),
+        "planned": schedule.planned,
+        "scans": dict(schedule.scans),
+        "answers": dict(schedule.answers),
+        "grant": schedule.grant,
+        "owed": schedule.owed,
+        "pace": {"behind": schedule.pace.behind, "patient": schedule.pace.patient},
+        "refreshes": dict(schedule.refreshes),
+        "runs": schedule.runs,
+        "shared_runs": schedule.shared_runs,
+    }
+
+
+def _schedule_from(value: Mapping[str, Any]) -> Schedule:
+    """Earlier versions wrote fewer keys: what is missing is as it is before the first batch."""
+    first, pace = Schedule(), value.get("pace", {})
+    refuse_unknown_keys(value, _schedule_json(first), "a schedule")
+    refuse_unknown_keys(pace, ("behind", "patient"), "the pace of a schedule")
+    return Schedule(
+        answered=value.get("answered", {}),
+        periods=value.get("periods", {}),
+        planned=value.get("planned", first.planned),
+        scans=value.get("scans", {}),
+        answers=value.get("answers", {}),
+        grant=value.get("grant", first.grant),
+        owed=value.get("owed", first.owed),
+        pace=Pace(pace.get("behind", first.pace.behind), pace.get("patient", first.pace.patient)),
+        refreshes=value.get("refreshes", {}),
+        runs=value.get("runs", first.runs),
+        shared_runs=value.get("shared_runs", first.shared_runs),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,6 +17,20 @@ class CheckpointFileError(FileError, CheckpointError):
 
 class CheckpointMismatch(CheckpointError):
     """A checkpoint of another job, of another format, or without all of its files."""
+
+
+class UnknownKey(CheckpointMismatch):
+    """A value with a key that this version does not know, and must not pass over."""
+
+
+def refuse_unknown_keys(value: Mapping[str, Any], known: Collection[str], what: str) -> None:
+    """What a newer version added to a part of a record may change what the part means."""
+    unknown = sorted(value.keys() - set(known))
+    if unknown:
+        raise UnknownKey(
+            f"{what} of the checkpoint has {', '.join(unknown)}, which this version of weft does not know; go on with "
+            "the version that wrote it, or start with an empty checkpoint folder"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from weft.engine.layout import FilterBit
 from weft.engine.plan_transition import Reader, Standing
 from weft.model import Edges, Ttl
 from weft.plan import Plan
-from weft.spark.checkpoint.files import CheckpointFiles
+from weft.spark.checkpoint.files import CheckpointFiles, refuse_unknown_keys
 
 PLANS_KEPT = 1000
 """Plans whose summaries stay."""
@@ -222,6 +222,8 @@ def _change_json(change: PlanChange) -> dict[str, Any]:
 def _changes_from(value: Mapping[str, Any]) -> tuple[PlanChange, ...]:
     if "changes" not in value:  # earlier versions wrote the reason alone
         return (PlanChange(value["reason"], None, None, len(value["texts"]), len(value["current"])),)
+    for change in value["changes"]:
+        refuse_unknown_keys(change, ("reason", "cost_before", "cost_after", "queries", "trees"), "a plan's change")
     return tuple(
         PlanChange(c["reason"], c["cost_before"], c["cost_after"], c["queries"], c["trees"]) for c in value["changes"]
     )
@@ -232,6 +234,7 @@ def _backfill_json(backfill: BackfillRecord) -> dict[str, Any]:
 
 
 def _backfill_from(value: Mapping[str, Any]) -> BackfillRecord:
+    refuse_unknown_keys(value, ("pool", "begin", "folder"), "a backfill")
     return BackfillRecord(value["pool"], value["begin"], value.get("folder", ""))
 
 
@@ -240,6 +243,7 @@ def ttl_json(ttl: Ttl) -> dict[str, Any]:
 
 
 def ttl_from(value: Mapping[str, Any]) -> Ttl:
+    refuse_unknown_keys(value, ("length", "until"), "a query's TTL")
     return Ttl(length=value["length"], until=value["until"])
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.engine import Layout, State
-from weft.spark.checkpoint.files import CheckpointFiles
+from weft.spark.checkpoint.files import CheckpointFiles, refuse_unknown_keys
 
 FAN_IN = 8
 """So many segments of one level are merged into one of the next: a partial is rewritten once per level."""
@@ -57,6 +57,7 @@ class Segment:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Segment:
+        refuse_unknown_keys(value, ("path", "first", "last", "level", "parts", "bytes"), "a segment")
         return cls(
             path=value["path"],
             first=value["first"],

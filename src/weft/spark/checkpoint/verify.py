@@ -18,7 +18,7 @@ from weft.model import CheckpointError
 from weft.spark.checkpoint.batch_log import BatchLog, BatchRecord
 from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.checkpoint.checkpoint import other_format
-from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles, CheckpointMismatch
+from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles, CheckpointMismatch, UnknownKey
 from weft.spark.checkpoint.plan_log import PlanRecord, PlanSummary, plan_names, read_plan, read_summary
 from weft.spark.checkpoint.spark_offsets import SparkOffsets, check_note
 from weft.spark.checkpoint.state_store import Segment
@@ -88,7 +88,7 @@ def _attempt(report: CheckpointReport, file: str, read: Callable[[], T], what: s
         return read()
     except FileNotFoundError:
         report.problems.append(CheckpointProblem(file, "is missing"))
-    except CheckpointFileError as error:
+    except (CheckpointFileError, UnknownKey) as error:
         report.problems.append(CheckpointProblem(file, f"{what}: {str(error).partition('; ')[0]}"))
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, pa.ArrowException) as error:
         said = str(error).splitlines()
