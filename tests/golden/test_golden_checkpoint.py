@@ -228,8 +228,8 @@ def test_a_checkpoint_of_a_newer_version_is_refused_before_anything_is_touched(
     job = life.folder / "state" / "job.json"
     job.write_text(json.dumps({**json.loads(job.read_text()), "version": 1000}))
     before = contents(life.folder)
-    way_out = "finish it with the version that made it, or start with an empty checkpoint folder"
-    with pytest.raises(weft.WeftError, match=f"has format 1000, not .*; {way_out}"):
+    way_out = "go on with that version, or start with an empty checkpoint folder"
+    with pytest.raises(weft.WeftError, match=f"has format 1000, not 3: a newer version of weft wrote it; {way_out}"):
         life.start()
     assert contents(life.folder) == before
     code, found = check(life.folder / "state", capsys, monkeypatch)
