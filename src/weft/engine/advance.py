@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 
 from weft.engine.combine.registry import absorb
 from weft.engine.final.filter_counts import matched_rows
+from weft.engine.final.lateness import count_late_rows
 from weft.engine.final.single_slice import alone, answer_at_once
 from weft.engine.final.windows import Meter, answer_tree
-from weft.engine.layout import FOREVER, FeedLayout, Layout, TreeLayout
+from weft.engine.layout import FeedLayout, Layout, TreeLayout
 from weft.engine.partial.from_rows import Gathering, NotGathered
 from weft.engine.state.compaction import settle
 from weft.engine.state.groups import GroupIndex
@@ -92,8 +93,7 @@ def advance(
             earliest = None
             if state.watermark is not None and before is not None and not feed.replayed:
                 earliest = before[tree.number]
-                missed = _late(fresh, tree, state.watermark - layout.lateness, layout.answered)
-                late.update({name: rows for name, rows in missed.items() if name not in layout.held})
+                late |= count_late_rows(fresh, tree, layout, state.watermark)
             new = _take_in(fresh, feed, tree, earliest)
             taken[tree.number] = new
             # What expires at once need not be written down.
@@ -157,33 +157,3 @@ def _take_in(fresh: Partials, feed: FeedLayout, tree: TreeLayout, earliest: int 
     if tree.edges == feed.edges or not len(mine):
         return mine
     return mine.fold(tree.edges, tree.components)
-
-
-def _late(fresh: Partials, tree: TreeLayout, watermark: int, answered: Mapping[str, int]) -> dict[str, int]:
-    """How many rows missed a window of each query that ended by `watermark`; the first component counts rows.
-
-    Of who is answered at most so often it is the window that was answered last.
-    """
-    early = np.flatnonzero(fresh.slices < watermark)
-    if not len(early):
-        return {}
-    slices = fresh.slices[early]
-    rows = fresh.columns[0][0].to_numpy(zero_copy_only=False)[early]
-    counts: dict[str, int] = {}
-    for query in tree.queries:
-        w = query.window
-        # All times in a slice lie in the same windows, so its begin speaks for them.
-        first = (slices - w.offset - w.length) // w.slide + 1
-        if query.since is not None:
-            first = np.maximum(first, w.first_begun(query.since))
-        begins = w.offset + first * w.slide
-        missed = (begins + w.length <= watermark) & (begins <= slices)
-        if query.asked is not None:
-            end = answered.get(query.name, -FOREVER)
-            missed &= (slices >= end - w.length) & (slices < end)
-        bit = tree.filters[query.filter]
-        if bit is not None:
-            missed &= bit.passed([word[early] for word in fresh.words])
-        if missed.any():
-            counts[query.name] = int(rows[missed].sum())
-    return counts

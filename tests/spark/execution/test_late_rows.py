@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -14,6 +15,8 @@ import pytest
 from tests.support.compare import assert_same_rows
 from tests.support.streams import BEGIN, Stream, expected, first_window, settle
 from weft.engine import FOREVER
+from weft.engine.final.lateness import MissedWindows
+from weft.model import Window
 from weft.spark.adhoc import CannotAsk
 from weft.spark.checkpoint.batch_log import BatchLog, BatchRecord
 from weft.spark.execution.micro_batch import MicroBatchRunner
@@ -111,6 +114,40 @@ def test_late_rows_go_to_a_sink_of_their_own(stream: Stream) -> None:
     assert late_high == counted["high"]
     assert 2 * (high - late_high) <= answered < 2 * high, "a row that missed one window may be in the other"
     assert max(counted.values()) <= side.num_rows <= sum(counted.values())
+
+
+@pytest.mark.spark
+def test_the_side_output_and_the_counters_agree_on_a_query_whose_life_has_ended(stream: Stream) -> None:
+    text = f"{SHORT} UNTIL '2024-03-01 00:00:20'"
+    stream.write(1, seconds=(0, 60))
+    stream.write(1, seconds=(0, 40))  # half of them are in windows that the query does not answer any more
+    run = stream.start(
+        f"CREATE VIEW short AS {text}", watermark=0, late="side", late_sink=f"parquet:{stream.folder}/late"
+    )
+    settle(run)
+    counted = run.metrics()["late_by_query"]
+    run.stop()
+    side = stream.spark.read.parquet(str(stream.folder / "late")).toArrow()
+    late = side.column("ts").cast(pa.int64()).to_numpy()
+    assert 0 < side.num_rows < 40
+    assert late.max() < BEGIN + 20_000_000
+    assert counted == {"short": side.num_rows}
+
+
+@pytest.mark.spark
+def test_late_rows_in_sql_are_those_of_numpy(spark: Any) -> None:
+    times = np.arange(-60, 90)
+    rules = [
+        MissedWindows(window, first, last, answered)
+        for window in (Window(12, 9), Window(20, 10, 3), Window(7, 7))
+        for first in (None, window.begin(1))
+        for last in (window.begin(-2), window.begin(2))
+        for answered in (None, (10, 10 + window.length))
+    ]
+    frame = spark.range(-60, 90).orderBy("id")
+    found = frame.selectExpr(*(f"{rule.to_sql('id')} AS c{i}" for i, rule in enumerate(rules))).toArrow()
+    for rule, column in zip(rules, found.columns, strict=True):
+        assert column.to_pylist() == rule.include(times).tolist(), rule
 
 
 @pytest.mark.spark

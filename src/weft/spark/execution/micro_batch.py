@@ -119,8 +119,8 @@ class MicroBatchRunner:
     def _divert_late_rows(self, rows: DataFrame, context: BatchContext) -> None:
         before, first = context.before, context.input.first_slice or 0
         if self.late_sink is not None and before.watermark is not None and first < before.watermark:
-            answered = before.schedule.answered
-            self.late_sink(context.batch, late_rows(rows, self.physical, before.watermark, answered))
+            layout = replace(self.physical.layout, answered=before.schedule.answered)
+            self.late_sink(context.batch, late_rows(rows, self.physical.event_micros, layout, before.watermark))
 
     def _advance(self, partials: DataFrame, context: BatchContext) -> BatchOutcome:
         """Answer the windows that the watermark has passed; the batch counts when this returns."""
