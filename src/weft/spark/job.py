@@ -12,13 +12,14 @@ from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 
-from weft.plan import Plan, explain, to_fragment, to_html, to_json
+from weft.plan import explain, to_fragment, to_html, to_json
 from weft.plan.value_memory import warn_of_synopses
 from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.errors import NotServed
 from weft.spark.execution.failing_queries import QueriesFailed, blame
 from weft.spark.execution.metrics import BatchMetrics
 from weft.spark.execution.micro_batch import MicroBatchRunner
+from weft.spark.execution.woven import WovenQueries, cores
 from weft.spark.files import folder_name
 from weft.spark.options import JobOptions, renamed, with_keywords
 from weft.spark.physical.explain import sharing
@@ -59,27 +60,8 @@ weave = with_keywords("weave", plan_job, JobOptions)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Job(WovenQueries):
     """Queries woven over a stream; `start` runs them, `answers` does so on a bounded table."""
-
-    planner: Planner
-    plan: Plan
-    physical: PhysicalPlan
-
-    @property
-    def options(self) -> JobOptions:
-        """What `weave` was told beside the stream and the queries."""
-        return self.planner.options
-
-    @property
-    def cores(self) -> int:
-        """The cores of the session: the number of buckets, unless the options or the checkpoint have another."""
-        return cores(self.stream)
-
-    @property
-    def stream(self) -> DataFrame:
-        """What the queries are over."""
-        return self.planner.stream
 
     def explain(self, format: Literal["text", "json", "html"] = "text") -> Any:
         """The trees, what they cost with and without sharing, and why the last merge was refused; then the passes over
@@ -152,10 +134,6 @@ class Job:
         corrupt = make_corrupt_sink(self.stream, corrupt_sink)
         folder = None if checkpoint is None else str(checkpoint)
         return Run(self, make_sink(sink), folder, trigger or AT_ONCE, available_now, side, listener, corrupt)
-
-
-def cores(stream: DataFrame) -> int:
-    return max(1, int(stream.sparkSession.sparkContext.defaultParallelism))
 
 
 def _split(physical: PhysicalPlan) -> list[str]:

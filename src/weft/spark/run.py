@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
@@ -24,6 +24,7 @@ from weft.spark.execution.metrics import BatchMetrics
 from weft.spark.execution.progress import iso, show_metrics, show_passes, show_trees
 from weft.spark.execution.recovery import Outputs, start
 from weft.spark.execution.stream_execution import StreamExecution
+from weft.spark.execution.woven import WovenQueries
 from weft.spark.queries.validate import CannotChange, Since
 from weft.spark.sinks.base import AnswerListener, Sink
 from weft.spark.sinks.side_output import SideOutput
@@ -32,16 +33,13 @@ from weft.sql import duration, parse
 from weft.sql.inputs import Queries, read_queries
 from weft.sql.ttl import ttl_length
 
-if TYPE_CHECKING:
-    from weft.spark.job import Job
-
 
 class Run:
     """A running job, like a StreamingQuery."""
 
     def __init__(
         self,
-        job: Job,
+        job: WovenQueries,
         sink: Sink,
         folder: str | None,
         trigger: str | None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.bucket_map import BucketMap
@@ -13,13 +12,11 @@ from weft.spark.checkpoint.checkpoint import Checkpoint, JobSettings
 from weft.spark.checkpoint.spark_offsets import SparkOffsets
 from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.execution.rescale import rescale
+from weft.spark.execution.woven import WovenQueries
 from weft.spark.options import TimeOptions
 from weft.spark.queries.registry import QueryRegistry
 from weft.spark.sinks.base import AnswerListener, JobSink, RepeatedSink, Sink
 from weft.spark.sinks.side_output import SideOutput
-
-if TYPE_CHECKING:
-    from weft.spark.job import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +42,9 @@ class Outputs:
     corrupt_sink: SideOutput | None = None
 
 
-def start(job: Job, checkpoint: Checkpoint, outputs: Outputs, interval: float | None, undo: ExitStack) -> Start:
+def start(
+    job: WovenQueries, checkpoint: Checkpoint, outputs: Outputs, interval: float | None, undo: ExitStack
+) -> Start:
     """No batch runs yet, but the plan of the next is written, the sink knows which queries it will get, and backfills
     go on. `undo` gets what ends that.
     """

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame
@@ -26,19 +25,17 @@ from weft.spark.execution.progress import Progress
 from weft.spark.execution.recovery import Start
 from weft.spark.execution.statistics import Observer
 from weft.spark.execution.watermark import END_OF_STREAM, while_idle
+from weft.spark.execution.woven import WovenQueries
 from weft.spark.partial.skew import weigh
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.session import batch_settings
 from weft.spark.sinks.base import RepeatedSink
 
-if TYPE_CHECKING:
-    from weft.spark.job import Job
-
 
 class StreamExecution:
     """Spark's query, and all that runs batches beside it. `progress` may be read at any time, by any thread."""
 
-    def __init__(self, job: Job, start: Start, trigger: str | None, available_now: bool) -> None:
+    def __init__(self, job: WovenQueries, start: Start, trigger: str | None, available_now: bool) -> None:
         self._job = job
         self._live = start.live
         self._checkpoint = start.checkpoint
