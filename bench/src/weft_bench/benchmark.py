@@ -85,11 +85,11 @@ def options(settings: type[Any]) -> dict[str, SettingOption]:
     return {f.name: f.metadata["option"] for f in fields(settings)}
 
 
-def make_settings(settings: type[Any], given: Mapping[str, str | bool | None], *, quick: bool) -> Any:
+def make_settings(settings: type[Any], written: Mapping[str, str | bool | None], *, quick: bool) -> Any:
     """Settings from what was written on the command line; the rest are defaults, or quick ones."""
     values: dict[str, Any] = {}
     for name, how in options(settings).items():
-        text = given.get(name)
+        text = written.get(name)
         if isinstance(text, bool):
             values[name] = text
         elif text is not None:

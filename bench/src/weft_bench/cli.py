@@ -45,8 +45,8 @@ def choose(
 def command(benchmark: Benchmark) -> Callable[..., None]:
     """A function with an option for each setting; Typer reads them from its signature."""
 
-    def measure(quick: bool, as_json: bool, **given: str | bool | None) -> None:
-        settings = make_settings(benchmark.settings, given, quick=quick)
+    def measure(quick: bool, as_json: bool, **written: str | bool | None) -> None:
+        settings = make_settings(benchmark.settings, written, quick=quick)
         report = benchmark.run(settings, say())
         if as_json:
             typer.echo(json.dumps(report.as_json()))
@@ -59,9 +59,9 @@ def command(benchmark: Benchmark) -> Callable[..., None]:
             else:
                 benchmark.show(report, console)
 
-    given = [_given(name, how) for name, how in options(benchmark.settings).items()]
+    written = [_given(name, how) for name, how in options(benchmark.settings).items()]
     measure.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*given, _parameter("quick", Quick, False), _parameter("as_json", AsJson, False)]
+        [*written, _parameter("quick", Quick, False), _parameter("as_json", AsJson, False)]
     )
     measure.__doc__ = describe(benchmark)
     return measure

@@ -110,7 +110,7 @@ class Process:
 
 
 def processes(proc: Path = PROC) -> list[Process]:
-    found = []
+    running = []
     for folder in proc.iterdir():
         if folder.name.isdigit():
             try:
@@ -119,8 +119,8 @@ def processes(proc: Path = PROC) -> list[Process]:
                 continue
             # pid (name) state parent ...; the name may hold spaces and brackets.
             before, _, after = stat.rpartition(")")
-            found.append(Process(int(folder.name), int(after.split()[1]), before.partition("(")[2]))
-    return found
+            running.append(Process(int(folder.name), int(after.split()[1]), before.partition("(")[2]))
+    return running
 
 
 def family(root: int, known: list[Process]) -> tuple[set[int], set[int]]:

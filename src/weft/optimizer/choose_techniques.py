@@ -111,8 +111,8 @@ def known_latency(name: str) -> Latency:
 def operators_of(calls: Collection[tuple[Call, ...]]) -> tuple[str, ...]:
     """The operators that these calls may need; aggregates of users have their own tables."""
     kinds = dict.fromkeys(c.kind for c in components(tuple(chain.from_iterable(calls)), {}))
-    found = chain.from_iterable(OPERATORS_OF.get(kind, (kind,)) for kind in kinds)
-    return tuple(sorted({"int_sum", *(o for o in found if o in ALGEBRAS)}))  # every tree counts its rows
+    operators = chain.from_iterable(OPERATORS_OF.get(kind, (kind,)) for kind in kinds)
+    return tuple(sorted({"int_sum", *(o for o in operators if o in ALGEBRAS)}))  # every tree counts its rows
 
 
 def _choose(operator: str, technique: str, counts: Counts, speeds: Speeds | None, latency: Latency) -> Served:

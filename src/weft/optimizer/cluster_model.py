@@ -67,8 +67,8 @@ class Keys:
     def present(self, rows_a_slice: float) -> Floats:
         """The odds that each has a row in a slice, when rows come at any time."""
         weights = np.arange(1, self.number + 1, dtype=np.float64) ** -self.skew
-        found: Floats = -np.expm1(-rows_a_slice * weights / weights.sum())
-        return found
+        odds: Floats = -np.expm1(-rows_a_slice * weights / weights.sum())
+        return odds
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +171,8 @@ def _hashed(present: Floats, cluster: Cluster, random: np.random.Generator) -> F
     """The share of each bucket, groups as their hashes fall."""
     buckets = cluster.nodes * cluster.buckets
     places = random.integers(0, buckets, len(present))
-    found: Floats = np.bincount(places, weights=present, minlength=buckets).astype(np.float64) / present.sum()
-    return found
+    shares: Floats = np.bincount(places, weights=present, minlength=buckets).astype(np.float64) / present.sum()
+    return shares
 
 
 def _rows_a_slice(plan: Plan, stream: Stream) -> float:

@@ -98,10 +98,10 @@ def _amend(plan: Plan, workload: Workload, gone: Set[str], cost: Cost) -> tuple[
 
 def _trees_by_grouping(plan: Plan) -> dict[tuple[str, str, tuple[str, ...]], list[int]]:
     """The numbers of the trees of each grouping."""
-    found: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
+    numbers: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
     for number, tree in enumerate(plan.trees):
-        found.setdefault(plan.workload.by_name[tree.queries[0]].grouping, []).append(number)
-    return found
+        numbers.setdefault(plan.workload.by_name[tree.queries[0]].grouping, []).append(number)
+    return numbers
 
 
 def _amend_grouping(

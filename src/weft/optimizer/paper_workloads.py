@@ -83,11 +83,11 @@ def generate(shape: Shape) -> Workload:
     # Not rank**skew: with a skew of 100 that passes the greatest float.
     weights = [exp(-shape.skew * log(rank)) for rank in range(1, len(slides) + 1)]
     (query,) = parse(TEMPLATE.format(range="1 second", slide="1 second"))
-    found = []
+    queries = []
     for number, slide in enumerate(random.choices(slides, weights, k=shape.number), 1):
         length = max(slide, round(slide * random.uniform(1, shape.maximum_overlap)))
-        found.append(_with_window(query, f"q{number}", Window(length * shape.unit, slide * shape.unit)))
-    return Workload(found)
+        queries.append(_with_window(query, f"q{number}", Window(length * shape.unit, slide * shape.unit)))
+    return Workload(queries)
 
 
 def _with_window(query: ACQ, name: str, window: Window) -> ACQ:

@@ -70,14 +70,14 @@ def synopses(plan: Plan) -> Iterator[Synopsis]:
     """In the order of trees."""
     feeds = sorted((tree, number) for number, feed in enumerate(plan.feeds) for tree in feed.trees)
     for tree, number in feeds:
-        found: dict[Component, list[tuple[Call, int]]] = {}
+        users_by_component: dict[Component, list[tuple[Call, int]]] = {}
         for query in (plan.workload.by_name[name] for name in plan.trees[tree].queries):
             for call in query.calls:
                 if call.function in HOLISTIC:
                     (component,) = components([call], {})
-                    found.setdefault(component, []).append((call, query.window.length))
+                    users_by_component.setdefault(component, []).append((call, query.window.length))
         feed = plan.feeds[number]
-        for component, users in found.items():
+        for component, users in users_by_component.items():
             calls, longest = tuple(dict.fromkeys(call for call, _ in users)), max(length for _, length in users)
             groups = inf if feed.keys else 1.0
             yield Synopsis(number, tree, calls, component, longest, len(users), float(feed.edge_rate), groups)
@@ -97,12 +97,12 @@ def explain_synopses(plan: Plan) -> list[str]:
 
 def warn_of_synopses(plan: Plan, limit: int | None) -> list[str]:
     """If together they may exceed the limit: the bound, and sketches that fit."""
-    found, rate = list(synopses(plan)), float(plan.rate)
-    most = sum(each.bytes(rate) for each in found)
+    kept, rate = list(synopses(plan)), float(plan.rate)
+    most = sum(each.bytes(rate) for each in kept)
     if limit is None or most <= limit:
         return []
     lines = [f"  warning  values may take {size(most)}, above the limit of {size(limit)}; the job would stop there"]
-    forms = dict.fromkeys(filter(None, (_smaller(each, call, rate, limit) for each in found for call in each.calls)))
+    forms = dict.fromkeys(filter(None, (_smaller(each, call, rate, limit) for each in kept for call in each.calls)))
     return [*lines, f"    sketches have a fixed size: use {', '.join(forms)}"] if forms else lines
 
 

@@ -25,11 +25,11 @@ class ScheduleCosts(Protocol):
 
 def longest_reads(queries: Iterable[Periodic]) -> dict[str, int]:
     """How far each synopsis is scanned for these queries together."""
-    found: dict[str, int] = {}
+    longest: dict[str, int] = {}
     for query in queries:
         for kind in query.reads:
-            found[kind] = max(found.get(kind, 0), query.window)
-    return found
+            longest[kind] = max(longest.get(kind, 0), query.window)
+    return longest
 
 
 def scan_cost(queries: Iterable[Periodic], cost: ScheduleCosts) -> float:

@@ -78,8 +78,8 @@ def shorten(tasks: Sequence[Task], cost: ScheduleCosts, tolerance: float = TOLER
     """
     kept, fastest = tuple(task.period for task in tasks), min(task.period for task in tasks)
     simple = [kept, tuple(fastest for _ in tasks)]
-    found, optimal = cheapest(tasks, cost) if nested(tasks) else (merge_greedily(tasks, cost), len(tasks) == 1)
-    by_cost = sorted((schedule_cost(merged(tasks, p), cost), place, p) for place, p in enumerate((found, *simple)))
+    chosen, optimal = cheapest(tasks, cost) if nested(tasks) else (merge_greedily(tasks, cost), len(tasks) == 1)
+    by_cost = sorted((schedule_cost(merged(tasks, p), cost), place, p) for place, p in enumerate((chosen, *simple)))
     least, _, best = by_cost[0]
     limit = min(least * (1 + tolerance), *(price for price, place, _ in by_cost if place))
     fewer = follow(tasks, best, cost, limit - least)
@@ -92,9 +92,9 @@ def follow(tasks: Sequence[Task], periods: Sequence[int], cost: ScheduleCosts, m
     What is due together runs together only while all is on time; what is one task does in overload too. It saves no
     scan and costs none: all that the follower reads, the more expensive one has read.
     """
-    found = tuple(periods)
+    chosen = tuple(periods)
     while True:
-        now = {task.period: task.queries for task in merged(tasks, found)}
+        now = {task.period: task.queries for task in merged(tasks, chosen)}
         scans = {period: longest_reads(queries) for period, queries in now.items()}
         ways = [
             (answer_cost(now[longer], cost) * (1 / shorter - 1 / longer), longer, shorter)
@@ -103,11 +103,11 @@ def follow(tasks: Sequence[Task], periods: Sequence[int], cost: ScheduleCosts, m
             if shorter < longer and longer % shorter == 0 and _covers(scans[shorter], scans[longer])
         ]
         if not ways:
-            return found
+            return chosen
         price, longer, shorter = min(ways)
         if price > more:
-            return found
-        found, more = tuple(shorter if period == longer else period for period in found), more - price
+            return chosen
+        chosen, more = tuple(shorter if period == longer else period for period in chosen), more - price
 
 
 def _covers(more: Mapping[str, int], less: Mapping[str, int]) -> bool:
@@ -146,7 +146,7 @@ def _search(subs: Sequence[SubGroup], limit: int, to_beat: float) -> tuple[Begun
     proven, tried = True, 0
     for place, sub in enumerate(subs):
         rest = Rest.of(subs[place + 1 :])
-        found: dict[tuple[int, ...], tuple[float, Begun]] = {}
+        next_ways: dict[tuple[int, ...], tuple[float, Begun]] = {}
         for used, begun in ways.items():
             covered = float(due_rate(used)) if used else 0.0
             for period in _worth_trying(sub.period, candidates, used):
@@ -155,13 +155,13 @@ def _search(subs: Sequence[SubGroup], limit: int, to_beat: float) -> tuple[Begun
                 now = covered if after == used else float(due_rate(after))
                 total = begun.cost + sub.scan * (now - covered) + sub.answers / period
                 way, least = Begun(total, (*begun.chosen, period)), total + rest.at_least(now)
-                if least <= to_beat and way.better_than(found[after][1] if after in found else None):
-                    found[after] = least, way
+                if least <= to_beat and way.better_than(next_ways[after][1] if after in next_ways else None):
+                    next_ways[after] = least, way
         room = max(1, min(limit, (TRIES - tried) // len(candidates)))
-        if len(found) > room:
+        if len(next_ways) > room:
             proven = False
-            found = dict(sorted(found.items(), key=lambda item: item[1][0])[:room])
-        ways = {used: begun for used, (_, begun) in found.items()}
+            next_ways = dict(sorted(next_ways.items(), key=lambda item: item[1][0])[:room])
+        ways = {used: begun for used, (_, begun) in next_ways.items()}
     best = Begun(inf, ())
     for way in ways.values():
         best = way if way.better_than(best) else best

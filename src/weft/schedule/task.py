@@ -27,18 +27,18 @@ def groups(queries: Iterable[Periodic]) -> list[tuple[Periodic, ...]]:
     >>> [[query.name for query in group] for group in groups(q)]
     [['q', 'r'], ['s']]
     """
-    found: list[tuple[set[str], list[Periodic]]] = []
+    apart_so_far: list[tuple[set[str], list[Periodic]]] = []
     for query in queries:
         reads, members = set(query.reads), [query]
         apart = []
-        for other_reads, others in found:
+        for other_reads, others in apart_so_far:
             if reads.isdisjoint(other_reads):
                 apart.append((other_reads, others))
             else:
                 reads |= other_reads
                 members = [*others, *members]
-        found = [*apart, (reads, members)]
-    return [tuple(members) for _, members in found]
+        apart_so_far = [*apart, (reads, members)]
+    return [tuple(members) for _, members in apart_so_far]
 
 
 def sub_groups(queries: Sequence[Periodic]) -> tuple[Task, ...]:

@@ -144,21 +144,21 @@ def _above(cost: Fraction, best: Fraction) -> float:
 
 
 def summarise(rows: Sequence[Row]) -> dict[str, Any]:
-    found: dict[str, Any] = {"workloads": len(rows), "worse": sum(row["worse"] for row in rows)}
+    summary: dict[str, Any] = {"workloads": len(rows), "worse": sum(row["worse"] for row in rows)}
     for name in ("gain", "gain_own", "gain_tri"):
         values = [row[f"{name}_percent"] for row in rows]
-        found[f"mean_{name}_percent"] = sum(values) / len(values)
-        found[f"greatest_{name}_percent"] = max(values)
-    return found | {"auto_seconds": sum(row["seconds"] for row in rows) / len(rows)}
+        summary[f"mean_{name}_percent"] = sum(values) / len(values)
+        summary[f"greatest_{name}_percent"] = max(values)
+    return summary | {"auto_seconds": sum(row["seconds"] for row in rows) / len(rows)}
 
 
 def summarise_small(rows: Sequence[Row]) -> dict[str, Any]:
-    found: dict[str, Any] = {"small_workloads": len(rows)}
+    summary: dict[str, Any] = {"small_workloads": len(rows)}
     for name in ("auto", "search", "weave_share"):
-        found[f"{name}_optima_percent"] = 100 * sum(row[f"{name}_optimal"] for row in rows) / len(rows)
+        summary[f"{name}_optima_percent"] = 100 * sum(row[f"{name}_optimal"] for row in rows) / len(rows)
     for name in ("search", "weave_share"):
-        found[f"{name}_gap_percent"] = sum(row[f"{name}_gap_percent"] for row in rows) / len(rows)
-    return found | {"weave_share_worst_percent": max(row["weave_share_gap_percent"] for row in rows)}
+        summary[f"{name}_gap_percent"] = sum(row[f"{name}_gap_percent"] for row in rows) / len(rows)
+    return summary | {"weave_share_worst_percent": max(row["weave_share_gap_percent"] for row in rows)}
 
 
 def show(report: Report, console: Console) -> None:

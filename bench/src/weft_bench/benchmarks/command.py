@@ -47,8 +47,8 @@ def run(settings: CommandSettings, say: Say) -> Report:
                 rows.append({"what": what, "load": load(), **_timed(words)[0]})
 
     def middle(what: str, of: str) -> Row:
-        found = sorted((row for row in rows if row["what"] == what), key=lambda row: row[of])
-        return found[len(found) // 2]
+        by_time = sorted((row for row in rows if row["what"] == what), key=lambda row: row[of])
+        return by_time[len(by_time) // 2]
 
     plan = middle("plan", "seconds")
     summary = {

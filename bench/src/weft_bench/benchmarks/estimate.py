@@ -183,22 +183,22 @@ def deviation(estimated: Sequence[float], actual: Sequence[float]) -> float:
 
 
 def summarise(rows: Sequence[Row]) -> dict[str, Any]:
-    found: dict[str, Any] = {"plans": len(rows)}
+    summary: dict[str, Any] = {"plans": len(rows)}
     for name in PAPER:
         of = [row for row in rows if row["optimizer"] == name]
         actual = [1 / row["actual_seconds"] for row in of]
         for kind, term in (("operations", "operations"), ("seconds", "estimated_seconds")):
-            found[f"{name}_{kind}_deviation_percent"] = deviation([1 / row[term] for row in of], actual)
+            summary[f"{name}_{kind}_deviation_percent"] = deviation([1 / row[term] for row in of], actual)
     off = [abs(row["estimated_seconds"] / row["actual_seconds"] - 1) for row in rows]
-    found["seconds_error_percent"] = 100 * sum(off) / len(off)
+    summary["seconds_error_percent"] = 100 * sum(off) / len(off)
     fastest = min(rows, key=lambda row: row["estimated_seconds"])
-    found["same_fastest"] = fastest in sorted(rows, key=lambda row: float(row["actual_seconds"]))[:3]
-    return found
+    summary["same_fastest"] = fastest in sorted(rows, key=lambda row: float(row["actual_seconds"]))[:3]
+    return summary
 
 
 def charts(rows: Sequence[Row]) -> list[Chart]:
     """For each optimizer throughput over the techniques, in their order, the largest of each line as 1."""
-    found = []
+    drawn = []
     for name in dict.fromkeys(row["optimizer"] for row in rows):
         of = [row for row in rows if row["optimizer"] == name]
         lines = {"actual": "actual_seconds", "by operations": "operations", "by seconds": "estimated_seconds"}
@@ -207,8 +207,8 @@ def charts(rows: Sequence[Row]) -> list[Chart]:
             least = min(row[term] for row in of)
             series[line] = [(float(i), least / row[term]) for i, row in enumerate(of, 1)]
         order = ", ".join(f"{i} {row['series']}" for i, row in enumerate(of, 1))
-        found.append(Chart(f"{name}: throughput, the largest is 1", order, "throughput", series))
-    return found
+        drawn.append(Chart(f"{name}: throughput, the largest is 1", order, "throughput", series))
+    return drawn
 
 
 def _draw(rows: Sequence[Row], file: Path) -> None:

@@ -75,19 +75,19 @@ class FilterQuery:
 def make_filters(count: int, seed: int) -> list[str]:
     """Different ones, as alerts have them: thresholds, ranges, kinds with a threshold, and places."""
     draw = random.Random(seed)
-    found: dict[str, None] = {}
-    while len(found) < count:
+    filters: dict[str, None] = {}
+    while len(filters) < count:
         limit = draw.randint(1, 999)
-        shape = len(found) % 5
+        shape = len(filters) % 5
         if shape < 2:
-            found[f"price > {limit}"] = None
+            filters[f"price > {limit}"] = None
         elif shape == 2:
-            found[f"size >= {limit}"] = None
+            filters[f"size >= {limit}"] = None
         elif shape == 3:
-            found[f"kind = 'kind{draw.randint(0, 9)}' AND price > {limit // 100 * 100}"] = None
+            filters[f"kind = 'kind{draw.randint(0, 9)}' AND price > {limit // 100 * 100}"] = None
         else:
-            found[f"price BETWEEN {limit} AND {limit + draw.randint(1, 200)}"] = None
-    return list(found)
+            filters[f"price BETWEEN {limit} AND {limit + draw.randint(1, 200)}"] = None
+    return list(filters)
 
 
 def make_queries(filters: int, windows: int, seed: int) -> list[FilterQuery]:

@@ -49,10 +49,10 @@ def known(text: str) -> tuple[str, ...]:
     >>> known("uniform")
     ('uniform',)
     """
-    found = words(text)
-    if not found or set(found) - {"clustered", "uniform"}:
+    names = words(text)
+    if not names or set(names) - {"clustered", "uniform"}:
         raise BadSetting(f"{text!r} is no kind of packets; name clustered, uniform, or both with a comma between")
-    return found
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def _answered(frame: DataFrame) -> int:
 
 
 def summarise(rows: list[Row]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    summary: dict[str, Any] = {}
     kinds = dict.fromkeys(row["data"] for row in rows)
     for data in kinds:
         fastest = {
@@ -201,12 +201,12 @@ def summarise(rows: list[Row]) -> dict[str, Any]:
             for engine in ("weft", *RIVALS)
         }
         for engine in RIVALS:
-            found[f"{data}_over_{engine.removeprefix('weft_')}"] = fastest[engine] / fastest["weft"]
+            summary[f"{data}_over_{engine.removeprefix('weft_')}"] = fastest[engine] / fastest["weft"]
     for data in kinds:
         chosen = [r["configuration"] for r in rows if (r["data"], r["engine"]) == (data, "weft")]
-        found[f"{data}_configuration"] = chosen[-1]
+        summary[f"{data}_configuration"] = chosen[-1]
     answers = {(row["data"], row["answers"]) for row in rows}
-    return {**found, "answers_checked": len(answers) == len({data for data, _ in answers})}
+    return {**summary, "answers_checked": len(answers) == len({data for data, _ in answers})}
 
 
 GROUPBYS = Benchmark(

@@ -180,9 +180,9 @@ def _same_answers(small: DataFrame, queries: Sequence[BenchQuery], say: Say) -> 
     small.createOrReplaceTempView("events")
     answers = weave(small, [q.sql for q in queries], rate=RATE).answers()
     same = True
-    for found, query in list(zip(answers.values(), queries, strict=True))[:CHECKED_QUERIES]:
+    for answer, query in list(zip(answers.values(), queries, strict=True))[:CHECKED_QUERIES]:
         text = query.sql.replace("approx_count_distinct(", "count(DISTINCT ")
-        ours, theirs = (_values(frame) for frame in (found, small.sparkSession.sql(text)))
+        ours, theirs = (_values(frame) for frame in (answer, small.sparkSession.sql(text)))
         alike = ours.keys() == theirs.keys() and all(_alike(ours[k], theirs[k]) for k in theirs)
         if not alike:
             say(f"  answers of {query.sql} differ")
@@ -202,15 +202,15 @@ def _values(frame: DataFrame) -> dict[Any, Any]:
 
 
 def summarise(rows: Sequence[Row]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    summary: dict[str, Any] = {}
     for form in FORMS:
         woven, plain = (next(r for r in rows if (r["engine"], r["form"]) == (e, form)) for e in ("weft", "spark"))
-        found[f"{form}_ratio"] = woven["rows_per_second"] / plain["rows_per_second"]
-        found[f"{form}_rows_per_second"] = woven["rows_per_second"]
-        found[f"{form}_synopsis_bytes"] = woven["synopsis_bytes"]
+        summary[f"{form}_ratio"] = woven["rows_per_second"] / plain["rows_per_second"]
+        summary[f"{form}_rows_per_second"] = woven["rows_per_second"]
+        summary[f"{form}_synopsis_bytes"] = woven["synopsis_bytes"]
     peaks = [r for r in rows if r["engine"] == "weft" and r["peak_memory_driver_bytes"] is not None]
     held = [r["peak_memory_driver_bytes"] + r["peak_memory_workers_bytes"] for r in peaks]
-    return {**found, "peak_memory_bytes": max(held, default=None)}
+    return {**summary, "peak_memory_bytes": max(held, default=None)}
 
 
 HOLISTIC_BENCH = Benchmark(

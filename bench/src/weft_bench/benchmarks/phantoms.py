@@ -54,11 +54,11 @@ def draw_queries(random: Random, number: int, attributes: int) -> list[Relation]
     """Different ones, of one to four attributes."""
     names = NAMES[:attributes]
     number = min(number, 2**attributes - 1)
-    found: set[Relation] = set()
+    queries: set[Relation] = set()
     widest = 4 if attributes > 5 else attributes
-    while len(found) < number:
-        found.add(frozenset(random.sample(names, random.randint(1, widest))))
-    return sorted(found, key=sorted)
+    while len(queries) < number:
+        queries.add(frozenset(random.sample(names, random.randint(1, widest))))
+    return sorted(queries, key=sorted)
 
 
 def draw_statistics(random: Random, attributes: int) -> GroupStatistics:
@@ -103,18 +103,18 @@ def _timed(settings: PhantomsSettings, seed: int) -> Row:
     taken, worked = [], []
     for _ in range(REPEATS):
         begun, begun_work = perf_counter(), process_time()
-        found = choose(queries, known, memory)
+        choice = choose(queries, known, memory)
         taken.append(perf_counter() - begun)
         worked.append(process_time() - begun_work)
     return {
         "seed": seed,
         "queries": len(queries),
         "candidates": len(FeedingGraph.of(queries).phantoms),
-        "phantoms": len(found.configuration.phantoms),
+        "phantoms": len(choice.configuration.phantoms),
         "memory": memory,
         "milliseconds": 1000 * min(taken),
         "cpu_milliseconds": 1000 * min(worked),
-        "gain": found.unshared / found.cost,
+        "gain": choice.unshared / choice.cost,
     }
 
 
@@ -124,7 +124,7 @@ def _against_all(seed: int) -> Row:
     queries = draw_queries(random, 4, 4)
     known = replace(draw_statistics(random, 4), rows=inf)
     memory = float(random.choice((20_000, 40_000, 100_000)))
-    found, best = (choose(queries, known, memory, chooser=chooser) for chooser in ("gc", "epes"))
+    choice, best = (choose(queries, known, memory, chooser=chooser) for chooser in ("gc", "epes"))
     some = configurations(queries)[::5]
     ratios = [
         allocate(c, known, memory, ProbeCosts()).cost / allocate(c, known, memory, ProbeCosts(), "es").cost
@@ -133,9 +133,9 @@ def _against_all(seed: int) -> Row:
     return {
         "seed": seed,
         "memory": memory,
-        "configuration": str(found.configuration),
+        "configuration": str(choice.configuration),
         "optimum": str(best.configuration),
-        "gc_over_epes": found.cost / best.cost,
+        "gc_over_epes": choice.cost / best.cost,
         "sl_over_es": mean(ratios),
         "sl_over_es_most": max(ratios),
     }

@@ -99,8 +99,8 @@ def random_classes(windows: int, longest: int, seed: int) -> list[EdgeClass]:
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     begun = time.perf_counter()
-    found = work()
-    return time.perf_counter() - begun, found
+    result = work()
+    return time.perf_counter() - begun, result
 
 
 def _counters(settings: PlanSettings, summary: dict[str, Any], say: Say) -> Iterable[Row]:
@@ -110,11 +110,11 @@ def _counters(settings: PlanSettings, summary: dict[str, Any], say: Say) -> Iter
         for seed in range(settings.seed, settings.seed + times * settings.seeds):
             classes = random_classes(windows, longest, seed)
             exact.forget()
-            mine, found = timed(lambda c=classes: exact.density(Edges.of_classes(c)))  # type: ignore[misc]
+            own, counted = timed(lambda c=classes: exact.density(Edges.of_classes(c)))  # type: ignore[misc]
             rival, expected = timed(lambda c=classes: prototype_density(c))  # type: ignore[misc]
-            theirs, ours = theirs + rival, ours + mine
-            yield {"what": "count", "windows": windows, "longest": longest, "seed": seed, "weft_seconds": mine,
-                   "rival_seconds": rival, "equal": found == expected}  # fmt: skip
+            theirs, ours = theirs + rival, ours + own
+            yield {"what": "count", "windows": windows, "longest": longest, "seed": seed, "weft_seconds": own,
+                   "rival_seconds": rival, "equal": counted == expected}  # fmt: skip
         summary[f"count_ratio_{windows}_to_{longest}"] = theirs / ours
 
 
@@ -123,12 +123,12 @@ def _f1(settings: PlanSettings, summary: dict[str, Any], say: Say) -> Iterable[R
     for slides in F1_SLIDES[: settings.f1]:
         edges = Edges.of_classes((slide, 0) for slide in slides)
         say(f"F1 and the bit set over {edges.period:,} marks")
-        mine, (found, *_) = timed(lambda e=edges: [f1.density(e) for _ in range(F1_TIMES)])  # type: ignore[misc]
+        own, (counted, *_) = timed(lambda e=edges: [f1.density(e) for _ in range(F1_TIMES)])  # type: ignore[misc]
         rival, expected = timed(lambda e=edges: bit_set.marked(e.classes, e.period))  # type: ignore[misc]
-        ratios.append(rival / (mine / F1_TIMES))
+        ratios.append(rival / (own / F1_TIMES))
         yield {"what": "f1", "windows": len(slides), "longest": max(slides), "marks": edges.period,
-               "weft_seconds": mine / F1_TIMES, "rival_seconds": rival, "ratio": ratios[-1],
-               "equal": found * edges.period == expected}  # fmt: skip
+               "weft_seconds": own / F1_TIMES, "rival_seconds": rival, "ratio": ratios[-1],
+               "equal": counted * edges.period == expected}  # fmt: skip
     summary["f1_over_bit_set_mean"] = sum(ratios) / len(ratios)
     summary["f1_over_bit_set_least"], summary["f1_over_bit_set_most"] = min(ratios), max(ratios)
     summary["f1_table_6_marks"] = next((prod(s) for s, r in zip(F1_SLIDES, ratios) if r >= TABLE_6[0]), None)
@@ -145,14 +145,14 @@ def _lazy(settings: PlanSettings, summary: dict[str, Any], say: Say) -> Iterable
             weaving.merge(merge)
         return weaving
 
-    mine, weaving = timed(lazily)
+    own, weaving = timed(lazily)
     rival, (expected, counted) = timed(lambda: merge_pair_by_pair(windows, saving, edge_rate))
-    found = sorted([i for i, _ in part.queries] for part in weaving.parts.values())
-    summary["lazy_same_merges"] = found == sorted(expected)
+    merged = sorted([i for i, _ in part.queries] for part in weaving.parts.values())
+    summary["lazy_same_merges"] = merged == sorted(expected)
     summary["lazy_counts_ratio"] = counted / max(1, weaving.counted)
-    yield {"what": "merge", "windows": len(windows), "weft_seconds": mine, "rival_seconds": rival,
-           "equal": found == sorted(expected), "weft_counted": weaving.counted, "rival_counted": counted,
-           "trees": len(found)}  # fmt: skip
+    yield {"what": "merge", "windows": len(windows), "weft_seconds": own, "rival_seconds": rival,
+           "equal": merged == sorted(expected), "weft_counted": weaving.counted, "rival_counted": counted,
+           "trees": len(merged)}  # fmt: skip
 
 
 def _workloads(settings: PlanSettings, summary: dict[str, Any], say: Say) -> Iterable[Row]:
@@ -216,12 +216,12 @@ def _plan(draw: Callable[[], Workload], rate: Fraction, report: Connection) -> N
 def people(count: int, seed: int) -> Workload:
     """Different windows; every third has an offset, and most ranges are no multiples of the slide."""
     random = Random(seed)
-    found: dict[Window, None] = {}
-    while len(found) < count:
+    windows: dict[Window, None] = {}
+    while len(windows) < count:
         slide = random.choice(PEOPLE)
         offset = random.choice([0, 0, random.randrange(slide)])
-        found[Window(round(slide * random.uniform(1, 20)) * SECOND, slide * SECOND, offset * SECOND)] = None
-    return named(found)
+        windows[Window(round(slide * random.uniform(1, 20)) * SECOND, slide * SECOND, offset * SECOND)] = None
+    return named(windows)
 
 
 def random_windows(count: int, seed: int) -> Workload:

@@ -61,20 +61,20 @@ def run(settings: ReportSettings, say: Say) -> Report:
     except OSError as error:
         raise BadSetting(f"{folder}: {error.strerror}; name a folder that can be written") from error
     scale = Scale(settings.sizes == "quick", settings.repeat, settings.seed, settings.budget)
-    found: list[Drawn] = []
+    figures: list[Drawn] = []
     rows: list[Row] = []
     for name in settings.only or tuple(FIGURES):
         say(f"{FIGURES[name].source}: {FIGURES[name].title}")
         drawn = _draw(FIGURES[name], scale, folder, say)
-        found.append(drawn)
+        figures.append(drawn)
         rows.append(
             {"figure": name, "source": drawn.figure.source, "agree": drawn.count(True), "differ": drawn.count(False),
              "undecided": drawn.count(None), "seconds": drawn.seconds, "load": load()}
         )  # fmt: skip
         # After each figure, so that a report that is stopped has the figures so far.
-        (folder / PAGE).write_text(to_markdown(found, settings), encoding="utf-8")
+        (folder / PAGE).write_text(to_markdown(figures, settings), encoding="utf-8")
     total = {word: sum(row[word] for row in rows) for word in ("agree", "differ", "undecided")}
-    summary = {"figures": len(found), "claims": sum(total.values()), **total, "page": str(folder / PAGE)}
+    summary = {"figures": len(figures), "claims": sum(total.values()), **total, "page": str(folder / PAGE)}
     return Report("report", describe_machine(), asdict(settings), rows, summary)
 
 
@@ -89,9 +89,9 @@ def _draw(figure: Figure, scale: Scale, folder: Path, say: Say) -> Drawn:
     return Drawn(figure, figure.claims(rows), pictures, time.monotonic() - begun)
 
 
-def to_markdown(found: Sequence[Drawn], settings: ReportSettings) -> str:
+def to_markdown(figures: Sequence[Drawn], settings: ReportSettings) -> str:
     """The page: all figures in a table, then each with its pictures and what the papers say beside the result."""
-    agree, differ, unclear = (sum(drawn.count(which) for drawn in found) for which in (True, False, None))
+    agree, differ, unclear = (sum(drawn.count(which) for drawn in figures) for which in (True, False, None))
     lines = [
         "# Results",
         "",
@@ -105,10 +105,10 @@ def to_markdown(found: Sequence[Drawn], settings: ReportSettings) -> str:
         "| figure | what it shows | agrees | differs | cannot tell |",
         "|---|---|---|---|---|",
     ]
-    for drawn in found:
+    for drawn in figures:
         counts = " | ".join(str(drawn.count(which)) for which in (True, False, None))
         lines.append(f"| {drawn.figure.source} | {drawn.figure.title} | {counts} |")
-    for drawn in found:
+    for drawn in figures:
         lines += ["", f"## {drawn.figure.title} ({drawn.figure.source})", ""]
         lines += [f"![{drawn.figure.title}]({picture})\n" for picture in drawn.pictures]
         lines += ["| the papers | here | agrees |", "|---|---|---|"]

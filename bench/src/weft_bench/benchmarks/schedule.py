@@ -63,8 +63,8 @@ def run(settings: ScheduleSettings, say: Say) -> Report:
     def gains(y: str, one: str, other: str, rate: int) -> list[float]:
         return [_over(at[one, rate, n][y], at[other, rate, n][y]) for n in sizes]
 
-    def at_each(found: list[float]) -> dict[str, float]:
-        return {str(n): gain for n, gain in zip(sizes, found, strict=True)}
+    def at_each(values: list[float]) -> dict[str, float]:
+        return {str(n): gain for n, gain in zip(sizes, values, strict=True)}
 
     throughput = gains("throughput", "hybrid", "conservative", LOW)
     latency = gains("latency", "conservative", "hybrid", LOW)

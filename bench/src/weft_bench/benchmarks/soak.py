@@ -72,13 +72,15 @@ def run(settings: SoakSettings, say: Say) -> Report:
         while time.monotonic() - begun < 60 * settings.minutes:
             if running.wait(settings.every):
                 break
-            found = _look(running, spark, folder)
-            rows.append({"seconds": time.monotonic() - begun, **found, "rows": found["rows"] - before, "load": load()})
+            sample = _look(running, spark, folder)
+            rows.append(
+                {"seconds": time.monotonic() - begun, **sample, "rows": sample["rows"] - before, "load": load()}
+            )
             if len(rows) % 4 == 0:
                 changes += 1
                 _change(running, changes)
             if len(rows) % 12 == 0:
-                say(f"  {rows[-1]['seconds']:5.0f} s  batch {found['batch']}  lag {found['lag_seconds']:.1f} s")
+                say(f"  {rows[-1]['seconds']:5.0f} s  batch {sample['batch']}  lag {sample['lag_seconds']:.1f} s")
         running.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -112,10 +112,10 @@ def _warm_up_and_check(point: Trial) -> bool:
 
     woven = run_weft(point).by_query or {}
     expected = count_in_batch(point, sample_order(point.queries)[:CHECKED_QUERIES])
-    found = {name: woven.get(name) for name in expected}
-    if found != expected:
-        point.say(f"  answers differ: spark.sql gives {expected}, weft {found}")
-    return found == expected
+    answered = {name: woven.get(name) for name in expected}
+    if answered != expected:
+        point.say(f"  answers differ: spark.sql gives {expected}, weft {answered}")
+    return answered == expected
 
 
 def _take_turns(point: Trial, settings: SparkSettings) -> list[Row]:
@@ -178,23 +178,23 @@ def make_row(engine: str, outcome: Outcome, events: Events, queries: int, turn: 
 
 def summarise(rows: Sequence[Row], keys: int) -> dict[str, Any]:
     """Everything in `SUMMARY`, and the same names for other numbers of queries; null for what was not measured."""
-    found: dict[str, Any] = {name: None for name in SUMMARY if name != "answers_checked"}
+    summary: dict[str, Any] = {name: None for name in SUMMARY if name != "answers_checked"}
     for n in sorted({row["queries"] for row in rows}):
         rate = {row["engine"]: _rate(rows, row["engine"], n, keys) for row in rows}
-        found[f"ratio_{n}"] = _over(rate.get("weft"), rate.get("spark"))
+        summary[f"ratio_{n}"] = _over(rate.get("weft"), rate.get("spark"))
         if n > 1:
-            found[f"one_job_ratio_{n}"] = _over(rate.get("weft"), rate.get("spark_one_job"))
+            summary[f"one_job_ratio_{n}"] = _over(rate.get("weft"), rate.get("spark_one_job"))
             many, one = (_mean(rows, "seconds", "weft", q, FEW_KEYS) for q in (n, 1))
             if many is not None:
-                found[f"wall_{n}_over_1_at_{FEW_KEYS}_keys"] = _over(many, one)
-        found[f"rows_per_second_{n}"] = rate.get("weft")
-        found[f"answers_per_second_{n}"] = _mean(rows, "answers_per_second", "weft", n, keys)
+                summary[f"wall_{n}_over_1_at_{FEW_KEYS}_keys"] = _over(many, one)
+        summary[f"rows_per_second_{n}"] = rate.get("weft")
+        summary[f"answers_per_second_{n}"] = _mean(rows, "answers_per_second", "weft", n, keys)
         noop, parquet = (_mean(rows, "seconds", e, n, keys) for e in ("weft", "weft_parquet"))
-        found[f"parquet_over_noop_{n}"] = _over(parquet, noop)
-        found |= {f"{e}_rows_per_second_{n}": rate[e] for e in ("duckdb", "polars") if rate.get(e) is not None}
+        summary[f"parquet_over_noop_{n}"] = _over(parquet, noop)
+        summary |= {f"{e}_rows_per_second_{n}": rate[e] for e in ("duckdb", "polars") if rate.get(e) is not None}
     peaks = [_peak(row) for row in rows if row["engine"] in ("weft", "weft_parquet")]
-    found["peak_memory_bytes"] = max((p for p in peaks if p is not None), default=None)
-    return found
+    summary["peak_memory_bytes"] = max((p for p in peaks if p is not None), default=None)
+    return summary
 
 
 def _select(rows: Sequence[Row], engine: str, queries: int, keys: int) -> list[Row]:

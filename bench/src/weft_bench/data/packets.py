@@ -40,13 +40,13 @@ class Packets:
 
     def groups(self, attributes: Iterable[str]) -> Ints:
         """Each packet's group in a relation, as a number from 0 on."""
-        found = np.zeros(len(self), np.int64)
+        codes = np.zeros(len(self), np.int64)
         for name in sorted(attributes):
             column = self.values[:, ATTRIBUTES.index(name)]
-            found = np.unique(found * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].astype(
+            codes = np.unique(codes * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].astype(
                 np.int64
             )
-        return found
+        return codes
 
     def count(self, attributes: Iterable[str]) -> int:
         return int(self.groups(attributes).max(initial=-1)) + 1

@@ -59,14 +59,14 @@ def spread(items: Sequence[T]) -> list[T]:
     >>> spread("abcdefg")
     ['d', 'b', 'f', 'a', 'c', 'e', 'g']
     """
-    found: list[T] = []
+    ordered: list[T] = []
     level = [(0, len(items))]
     while level:
         halves = []
         for begin, end in level:
             if begin < end:
                 middle = (begin + end) // 2
-                found.append(items[middle])
+                ordered.append(items[middle])
                 halves += [(begin, middle), (middle + 1, end)]
         level = halves
-    return found
+    return ordered

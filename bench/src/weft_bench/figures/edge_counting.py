@@ -189,13 +189,13 @@ def operation_claims(rows: list[Row]) -> list[Claim]:
 
 def table_6(scale: Scale, say: Say) -> list[Row]:
     some = replace(scale, budget=min(scale.budget, 1.0)) if scale.quick else scale
-    found: list[Row] = []
+    lines: list[Row] = []
     for which in EXPERIMENTS:
         x = which.parameter
         rows = experiment(replace(which, quick=which.quick[:2]), some, say)
         slower, table = ratios(rows, "bit set", "F1", x), ratios(rows, "F1", "F1 + table", x)
         done = {s: [r[x] for r in rows if r["series"] == s and r["seconds"]] for s in ("bit set", "F1")}
-        found.append(
+        lines.append(
             {
                 "series": "ours",
                 "experiment": which.number,
@@ -210,7 +210,7 @@ def table_6(scale: Scale, say: Say) -> list[Row]:
                 "paper_table_percent": which.table_percent,
             }
         )
-    return found
+    return lines
 
 
 def table_6_claims(rows: list[Row]) -> list[Claim]:

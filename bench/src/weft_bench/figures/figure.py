@@ -70,22 +70,22 @@ class Figure:
     def charts(self, rows: Sequence[Row]) -> list[Chart]:
         if not self.drawn:
             return []
-        found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+        panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
         for row in rows:
             if row.get(self.y) is not None:
-                points = found.setdefault(self.panels(row), {}).setdefault(str(row["series"]), [])
+                points = panels.setdefault(self.panels(row), {}).setdefault(str(row["series"]), [])
                 points.append((float(row[self.x]), float(row[self.y])))
         words = self.x.replace("_", " "), self.y.replace("_", " ")
         return [
             Chart(f"{self.title}{f', {panel}' if panel else ''}", *words, series, self.log_x, self.log_y)
-            for panel, series in found.items()
+            for panel, series in panels.items()
         ]
 
 
 def value(rows: Sequence[Row], y: str, **where: Any) -> float | None:
     """The one value where everything in `where` is so; None where there is none."""
-    found = [row[y] for row in rows if all(row.get(k) == v for k, v in where.items())]
-    return None if not found or found[0] is None else float(found[0])
+    values = [row[y] for row in rows if all(row.get(k) == v for k, v in where.items())]
+    return None if not values or values[0] is None else float(values[0])
 
 
 def over(one: float | None, other: float | None) -> float | None:

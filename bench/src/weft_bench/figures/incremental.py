@@ -22,7 +22,7 @@ def rows(scale: Scale, say: Say) -> list[Row]:
     """Queries join one at a time; the drift is the mean over all of them, against planning from scratch at each."""
     (first, last) = scale.of((20, 60), (50, 300))
     cost = Cost(TECHNIQUES["panes"])
-    found: dict[int | None, list[tuple[float, int, int]]] = {tolerance: [] for tolerance in TOLERANCES}
+    results: dict[int | None, list[tuple[float, int, int]]] = {tolerance: [] for tolerance in TOLERANCES}
     for seed in scale.seeds:
         pool = list(draw(seed, last))
         scratch = {n: plan("weave_share", Workload(pool[:n]), RATE).cost for n in range(first + 1, last + 1)}
@@ -34,7 +34,7 @@ def rows(scale: Scale, say: Say) -> list[Row]:
                 )
                 errors.append(float(current.plan.cost / scratch[number]) - 1)
                 replanned += current.replanned
-            found[tolerance].append((mean(errors), current.compared, replanned))
+            results[tolerance].append((mean(errors), current.compared, replanned))
             say(f"tolerance {label(tolerance)}  error {mean(errors):.1%}  {current.compared:,} comparisons")
     return [
         {
@@ -44,7 +44,7 @@ def rows(scale: Scale, say: Say) -> list[Row]:
             "relative_error_percent": 100 * mean([error for error, _, _ in runs]),
             "planned_anew": mean([times for _, _, times in runs]),
         }
-        for tolerance, runs in found.items()
+        for tolerance, runs in results.items()
     ]
 
 

@@ -49,23 +49,23 @@ def _ran(experiment: Experiment, seed: int) -> tuple[Ran, ...]:
     queries, number, rate, slide, skew, overlap, slides = experiment
     shape = Shape(queries, slide, Fraction(rate), skew, overlap, slides, seed)
     workload, nodes = generate(shape), [ClusterNode()] * number
-    found = []
+    ran = []
     for name in (*OPTIMIZERS, OWN):
         begun = process_time()
         placed = place(workload, nodes, rate, name, together=BY, seed=seed)
-        found.append(Ran(name, float(placed.total), float(placed.maximum), process_time() - begun))
-    return tuple(found)
+        ran.append(Ran(name, float(placed.total), float(placed.maximum), process_time() - begun))
+    return tuple(ran)
 
 
 def experiments(scale: Scale, say: Say) -> list[tuple[Ran, ...]]:
     """Means over workloads: "all results are taken as averages of running each test three times"."""
     chosen = scale.of(QUICK, FULL)
-    found = []
+    results = []
     for number, experiment in enumerate(chosen, 1):
-        found.append(tuple(_mean(alike) for alike in zip(*(_ran(experiment, seed) for seed in scale.seeds))))
+        results.append(tuple(_mean(alike) for alike in zip(*(_ran(experiment, seed) for seed in scale.seeds))))
         if number % 8 == 0:
             say(f"{number} of {len(chosen)} experiments")
-    return found
+    return results
 
 
 def _mean(ran: Sequence[Ran]) -> Ran:
@@ -81,17 +81,17 @@ def quality(scale: Scale, say: Say) -> list[Row]:
         costs = [[float(getattr(one, series)) for one in experiment] for experiment in ran]
         best, worst = [min(row[:-1]) for row in costs], [max(row[:-1]) for row in costs]
         for number, name in enumerate(names):
-            mine = [row[number] for row in costs]
-            behind = _behind(mine, best)
+            own = [row[number] for row in costs]
+            behind = _behind(own, best)
             rival = names.index(RIVALS[name]) if name in RIVALS else number
             theirs = [row[rival] for row in costs]
-            beaten, behind_rival = _behind(theirs, mine), _behind(mine, theirs)
+            beaten, behind_rival = _behind(theirs, own), _behind(own, theirs)
             rows.append(
                 {
                     "series": series,
                     "number": number + 1,
                     "optimizer": name,
-                    "quality_percent": 100 * (mean(mine) - mean(best)) / (mean(worst) - mean(best)),
+                    "quality_percent": 100 * (mean(own) - mean(best)) / (mean(worst) - mean(best)),
                     "best_percent": 100 * (1 - len(behind) / len(ran)),
                     "behind_percent": mean(behind) if behind else 0.0,
                     "beats_rival_percent": 100 * len(beaten) / len(ran),
@@ -102,9 +102,9 @@ def quality(scale: Scale, say: Say) -> list[Row]:
     return rows
 
 
-def _behind(mine: Sequence[float], others: Sequence[float]) -> list[float]:
+def _behind(own: Sequence[float], others: Sequence[float]) -> list[float]:
     """The percentage of its own cost that the other one saves, wherever it does: WG_TN's 48 % are such a share."""
-    return [100 * (1 - other / one) for one, other in zip(mine, others, strict=True) if one > other * SAME]
+    return [100 * (1 - other / one) for one, other in zip(own, others, strict=True) if one > other * SAME]
 
 
 def _of(rows: Sequence[Row], series: str, name: str) -> Row:

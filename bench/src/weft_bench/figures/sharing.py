@@ -163,9 +163,9 @@ def tree_claims(rows: list[Row]) -> list[Claim]:
 def rate_claims(rows: list[Row]) -> list[Claim]:
     claims = []
     for rate, number, gain in ((50, 250, 80), (2000, 250, 24), (3000, 250, 6), (10_000, 1000, 12), (10_000, 2000, 24)):
-        found = value(rows, "normalised_cost", series=f"number {number:,}", rate=rate)
-        ours = "not run" if found is None else f"{1 - found:.0%}"
-        agrees = None if found is None else abs((1 - found) * 100 - gain) <= 15
+        cost = value(rows, "normalised_cost", series=f"number {number:,}", rate=rate)
+        ours = "not run" if cost is None else f"{1 - cost:.0%}"
+        agrees = None if cost is None else abs((1 - cost) * 100 - gain) <= 15
         claims.append(Claim(f"{number:,} queries at {rate:,} rows/s: {gain} % less than Shared", ours, agrees))
     return claims
 

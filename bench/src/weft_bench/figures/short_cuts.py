@@ -23,11 +23,11 @@ VARIANTS = {
 def rows(scale: Scale, say: Say) -> list[Row]:
     (number,) = scale.of((40,), (250,))
     workload = draw(scale.seed, number, overlap=10, skew=0.7)
-    found: list[Row] = []
+    lines: list[Row] = []
     for position, (name, short_cuts) in enumerate(VARIANTS.items(), 1):
         begun = process_time()
         woven = weave_by_probing([query.window for query in workload], Fraction(RATE), short_cuts)
-        found.append(
+        lines.append(
             {
                 "series": "Weave Share as in paper 1",
                 "variant": position,
@@ -38,12 +38,12 @@ def rows(scale: Scale, say: Say) -> list[Row]:
                 "trees": len(woven.trees),
             }
         )
-        say(f"{name}  {found[-1]['seconds']:.2f} s  {woven.probes:,} probes")
+        say(f"{name}  {lines[-1]['seconds']:.2f} s  {woven.probes:,} probes")
     begun = process_time()
     trees = len(plan("weave_share", workload, RATE).trees)
     seconds = process_time() - begun
-    found.append({"series": "weft", "variant": 5, "short_cuts": "weft's own", "seconds": seconds, "trees": trees})
-    return found
+    lines.append({"series": "weft", "variant": 5, "short_cuts": "weft's own", "seconds": seconds, "trees": trees})
+    return lines
 
 
 def claims(rows: list[Row]) -> list[Claim]:

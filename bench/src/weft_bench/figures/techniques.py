@@ -81,9 +81,9 @@ def experiment(which: TechniqueExperiment, scale: Scale, say: Say) -> list[Row]:
         for optimizer in OPTIMIZERS:
             for technique in COMPARED:
                 shapes = [shape_at(which.parameter, at, scale, seed) for seed in scale.seeds]
-                found = [cost_of(shape, optimizer, technique) for shape in shapes]
+                plans = [cost_of(shape, optimizer, technique) for shape in shapes]
                 row = {"series": technique, "optimizer": optimizer, which.parameter: float(at)}
-                rows.append(row | {"cost": mean([c for c, _ in found]), "trees": mean([t for _, t in found])})
+                rows.append(row | {"cost": mean([c for c, _ in plans]), "trees": mean([t for _, t in plans])})
         costs = [f"{row['series']} {row['cost']:,.1f}" for row in rows[-len(COMPARED) :]]
         say(f"{which.parameter} {at}, {OPTIMIZERS[-1]}:  {'  '.join(costs)}")
     return rows
@@ -138,11 +138,11 @@ def claims(which: TechniqueExperiment, rows: list[Row]) -> list[Claim]:
 
 
 def table_12(scale: Scale, say: Say) -> list[Row]:
-    found = []
+    lines = []
     for which in EXPERIMENTS:
         rows = experiment(which, replace(scale, repeat=1) if scale.quick else scale, say)
         x = which.parameter
-        found.append(
+        lines.append(
             {
                 "series": "ours",
                 "experiment": which.number,
@@ -154,7 +154,7 @@ def table_12(scale: Scale, say: Say) -> list[Row]:
                 "paper_tri_weave_percent": which.tri_percent,
             }
         )
-    return found
+    return lines
 
 
 def table_12_claims(rows: list[Row]) -> list[Claim]:
@@ -172,10 +172,10 @@ def middle(optimizers: Sequence[str], scale: Scale, say: Say) -> list[Row]:
     rows: list[Row] = []
     for optimizer in optimizers:
         for number, technique in enumerate(COMPARED, 1):
-            found = [cost_of(replace(MIDDLE, seed=seed), optimizer, technique) for seed in scale.seeds]
-            cost = mean([c for c, _ in found])
+            costs = [cost_of(replace(MIDDLE, seed=seed), optimizer, technique) for seed in scale.seeds]
+            cost = mean([c for c, _ in costs])
             row = {"series": optimizer, "technique": number, "name": technique, "cost": cost}
-            rows.append(row | {"trees": mean([t for _, t in found]), "estimated_throughput": 1 / cost})
+            rows.append(row | {"trees": mean([t for _, t in costs]), "estimated_throughput": 1 / cost})
             say(f"{optimizer}  {technique}  {cost:,.1f} ops/s")
     return rows
 

@@ -22,14 +22,14 @@ def show_report(report: Report, benchmark: Benchmark, console: Console) -> None:
     )
     console.print("  ".join(f"{name} {cell(name, value)}" for name, value in report.settings.items()), highlight=False)
     show_rows(report.rows, console)
-    found = Table(box=None, pad_edge=False, show_header=False)
-    found.add_column(style="bold", no_wrap=True)
-    found.add_column(justify="right", no_wrap=True)
-    found.add_column()
+    summary = Table(box=None, pad_edge=False, show_header=False)
+    summary.add_column(style="bold", no_wrap=True)
+    summary.add_column(justify="right", no_wrap=True)
+    summary.add_column()
     for name, value in report.summary.items():
-        found.add_row(name, cell(name, value), benchmark.summary.get(name, ""))
+        summary.add_row(name, cell(name, value), benchmark.summary.get(name, ""))
     console.print()
-    console.print(found)
+    console.print(summary)
 
 
 def show_rows(rows: Sequence[Row], console: Console) -> None:

@@ -69,14 +69,14 @@ def _independent(classes: Classes) -> list[list[EdgeClass]]:
 
 @cache
 def _primes(n: int) -> tuple[int, ...]:
-    found, divisor = [], 2
+    primes, divisor = [], 2
     while divisor * divisor <= n:
         if n % divisor == 0:
-            found.append(divisor)
+            primes.append(divisor)
             while n % divisor == 0:
                 n //= divisor
         divisor += 1
-    return (*found, n) if n > 1 else tuple(found)
+    return (*primes, n) if n > 1 else tuple(primes)
 
 
 def merge_pair_by_pair(

@@ -113,13 +113,13 @@ def _common(left: Bitmap, right: Bitmap, short_cuts: ShortCuts) -> tuple[Fractio
     period = _checked(lcm(len(left.marks), len(right.marks)))
     edges = _edges(left, period)
     if short_cuts.edge_bitmap:
-        found, probes = int(np.count_nonzero(right.marks[edges % len(right.marks)])), len(edges)
+        common, probes = int(np.count_nonzero(right.marks[edges % len(right.marks)])), len(edges)
     else:
         hits = np.zeros(len(edges), np.bool_)
         for slide, shift in right.classes:
             hits |= edges % slide == shift
-        found, probes = int(np.count_nonzero(hits)), len(edges) * len(right.classes)
-    return Fraction(found, period), probes
+        common, probes = int(np.count_nonzero(hits)), len(edges) * len(right.classes)
+    return Fraction(common, period), probes
 
 
 def _edges(tree: Bitmap, period: int) -> NDArray[np.int64]:

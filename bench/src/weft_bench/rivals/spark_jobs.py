@@ -97,14 +97,14 @@ def run_weft(point: Trial, sink: str = "noop") -> Outcome:
         run.wait()
         run.drain()
         seconds = time.perf_counter() - planned
-        found = run.metrics()
+        metrics = run.metrics()
     return Outcome(
         seconds=seconds,
-        rows=found["rows"],
+        rows=metrics["rows"],
         measured=len(point.queries),
-        answers=found["answers"],
+        answers=metrics["answers"],
         plan_seconds=planned - begun,
-        by_query=found["answers_by_query"],
+        by_query=metrics["answers_by_query"],
     )
 
 
@@ -235,5 +235,5 @@ def count_in_batch(point: Trial, queries: Sequence[BenchQuery]) -> dict[str, int
     """How many rows `spark.sql` gives for each of the queries over all rows as a bounded table."""
     point.events.table(point.spark).createOrReplaceTempView("events")
     counts = [f"(SELECT '{q.name}' AS name, count(*) AS answers FROM ({q.sql}))" for q in queries]
-    found = point.spark.sql(" UNION ALL ".join(counts)).collect()
-    return {row["name"]: row["answers"] for row in found}
+    counted = point.spark.sql(" UNION ALL ".join(counts)).collect()
+    return {row["name"]: row["answers"] for row in counted}

@@ -21,27 +21,27 @@ def least_squares(
 
     `known` are the seconds of each row that something else explains.
     """
-    matrix, whole = np.array(rows, float), np.array(seconds, float)
-    matrix = matrix / whole[:, None]
-    right = 1 - (np.zeros(len(whole)) if known is None else np.array(known) / whole) - least * matrix.sum(axis=1)
-    found = np.zeros(matrix.shape[1])
+    matrix, totals = np.array(rows, float), np.array(seconds, float)
+    matrix = matrix / totals[:, None]
+    right = 1 - (np.zeros(len(totals)) if known is None else np.array(known) / totals) - least * matrix.sum(axis=1)
+    coefficients = np.zeros(matrix.shape[1])
     used = list(range(matrix.shape[1]))
     while used:
         scale = np.abs(matrix[:, used]).max(axis=0)
         scale[scale == 0] = 1.0
         solution = np.linalg.lstsq(matrix[:, used] / scale, right, rcond=None)[0] / scale
         if (solution >= 0).all():
-            found[used] = solution
+            coefficients[used] = solution
             break
         used.pop(int(np.argmin(solution * scale)))
-    return [least + float(v) for v in found]
+    return [least + float(v) for v in coefficients]
 
 
 def best_of(call: Callable[[], object], times: int = 5) -> float:
     """Seconds, the least of some runs: what else the machine does only adds."""
-    found = []
+    times_taken = []
     for _ in range(times):
         begun = time.perf_counter()
         call()
-        found.append(time.perf_counter() - begun)
-    return min(found)
+        times_taken.append(time.perf_counter() - begun)
+    return min(times_taken)

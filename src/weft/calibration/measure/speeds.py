@@ -48,8 +48,8 @@ def _speed(name: str, operator: str, partials: int) -> Speed:
         taken.append(best_of(lambda t=tables, lo=lo, hi=hi, out=out: made.answer(t, lo, hi, out)))  # type: ignore[misc]
         asked = {"passed": partials, "combined": len(hi) * window, "answer": len(hi)}
         counts.append([float(asked[term]) for term in terms])
-    found = {term: 1e9 * seconds for term, seconds in zip(terms, least_squares(counts, taken), strict=True)}
-    return Speed(build=1e9 * float(np.median(builds)) / partials, **found)
+    nanoseconds = {term: 1e9 * seconds for term, seconds in zip(terms, least_squares(counts, taken), strict=True)}
+    return Speed(build=1e9 * float(np.median(builds)) / partials, **nanoseconds)
 
 
 def _column(operator: str, partials: int) -> Any:

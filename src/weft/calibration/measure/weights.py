@@ -150,14 +150,14 @@ def fit(samples: Sequence[Sample], operation: float) -> Fit:
     Nothing that a batch has is free: whatever it is, it is combined with something else at least once.
     """
     plain = [s for s in samples if not s.probe.keeps_values]
-    found = {
+    fitted = {
         job: least_squares([getattr(s, job) for s in plain], [s.metrics.phases[job] for s in plain], operation)
         for job in TERMS
     }
-    known = [sum(float(np.dot(found[job], getattr(s, job))) for job in TERMS) for s in samples]
+    known = [sum(float(np.dot(fitted[job], getattr(s, job))) for job in TERMS) for s in samples]
     sums: dict[str, float] = {"operation": operation}
     for job, terms in TERMS.items():
-        for term, seconds in zip(terms, found[job], strict=True):
+        for term, seconds in zip(terms, fitted[job], strict=True):
             sums[term] = sums.get(term, 0.0) + seconds
     valued = [(s, k) for s, k in zip(samples, known, strict=True) if s.probe.keeps_values]
     values = None
@@ -167,14 +167,14 @@ def fit(samples: Sequence[Sample], operation: float) -> Fit:
         values = ValueWeights(*prices)
         known = [k + float(np.dot(prices, s.values)) * s.probe.keeps_values for s, k in zip(samples, known)]
     weights = Weights(**sums, measured_values=values)
-    return Fit(weights, _off(plain, found, samples, known), _by_probe(samples, known), _unseen(weights))
+    return Fit(weights, _off(plain, fitted, samples, known), _by_probe(samples, known), _unseen(weights))
 
 
 def _off(
-    plain: Sequence[Sample], found: Mapping[str, Sequence[float]], samples: Sequence[Sample], known: Sequence[float]
+    plain: Sequence[Sample], fitted: Mapping[str, Sequence[float]], samples: Sequence[Sample], known: Sequence[float]
 ) -> dict[str, float]:
     off = {
-        job: float(np.mean([abs(np.dot(found[job], getattr(s, job)) / s.metrics.phases[job] - 1) for s in plain]))
+        job: float(np.mean([abs(np.dot(fitted[job], getattr(s, job)) / s.metrics.phases[job] - 1) for s in plain]))
         for job in TERMS
     }
     values = [abs(k / s.seconds - 1) for s, k in zip(samples, known, strict=True) if s.probe.keeps_values]
@@ -182,10 +182,10 @@ def _off(
 
 
 def _by_probe(samples: Sequence[Sample], known: Sequence[float]) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
+    ratios: dict[str, list[float]] = {}
     for sample, seconds in zip(samples, known, strict=True):
-        found.setdefault(sample.probe.name, []).append(sample.seconds / seconds)
-    return {name: float(np.mean(over)) for name, over in found.items()}
+        ratios.setdefault(sample.probe.name, []).append(sample.seconds / seconds)
+    return {name: float(np.mean(over)) for name, over in ratios.items()}
 
 
 def _unseen(weights: Weights) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ class WindowLoad:
         lengths: dict[int, list[int]] = {}  # windows of one slide add up without a fraction
         for window in windows:
             lengths.setdefault(window.slide, []).append(window.length)
-        overlap = sum((Fraction(sum(found), slide) for slide, found in lengths.items()), Fraction(0))
+        overlap = sum((Fraction(sum(of_slide), slide) for slide, of_slide in lengths.items()), Fraction(0))
         number, longest = sum(map(len, lengths.values())), max(map(max, lengths.values()))
         return cls(overlap, number, longest, RangeCounts(Counter(chain(*lengths.values()))) if ranged else None)
 
@@ -150,17 +150,17 @@ def _added_up(intervals: Sequence[StepInterval], load: WindowLoad, edge_rate: Fr
     assert load.ranges is not None, "this technique looks at every range"
     lengths, numbers, totals = load.ranges.sums
     partials, unit = edge_rate.numerator, edge_rate.denominator * SECOND  # in so many microseconds
-    found = begin = power = 0
+    steps_so_far = begin = power = 0
     for steps in intervals:
         end = bisect_left(lengths, -(-steps.until * unit // (2 * partials)), begin)
         if end > begin:
             windows, total = numbers[end] - numbers[begin], totals[end] - totals[begin]
-            found <<= steps.power - power
-            found += windows * steps.constant * unit + steps.slope * (total * partials - windows * unit)
+            steps_so_far <<= steps.power - power
+            steps_so_far += windows * steps.constant * unit + steps.slope * (total * partials - windows * unit)
             begin, power = end, steps.power
         if begin == len(lengths):
             break
-    return Fraction(found, unit << power)
+    return Fraction(steps_so_far, unit << power)
 
 
 def _flat_fit(load: WindowLoad, edge_rate: Fraction) -> Fraction:

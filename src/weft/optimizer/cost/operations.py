@@ -127,7 +127,7 @@ def exact_sum_of_products(pairs: Iterable[tuple[Fraction, Fraction]]) -> Fractio
 
 
 def _added_up(numerators: Mapping[int, int]) -> Fraction:
-    found = [Fraction(numerator, denominator) for denominator, numerator in sorted(numerators.items())]
-    while len(found) > 1:  # in pairs, so that few sums are of long numbers
-        found = [sum(found[i : i + 2], Fraction(0)) for i in range(0, len(found), 2)]
-    return found[0] if found else Fraction(0)
+    sums = [Fraction(numerator, denominator) for denominator, numerator in sorted(numerators.items())]
+    while len(sums) > 1:  # in pairs, so that few sums are of long numbers
+        sums = [sum(sums[i : i + 2], Fraction(0)) for i in range(0, len(sums), 2)]
+    return sums[0] if sums else Fraction(0)

@@ -89,11 +89,11 @@ def estimate(plan: Plan, weights: Weights, stream: Stream | None = None) -> Esti
     )
 
 
-def _values(found: list[Synopsis], passing: float, weights: Weights, stream: Stream) -> float:
+def _values(kept_values: list[Synopsis], passing: float, weights: Weights, stream: Stream) -> float:
     """A value is sent once per feed, kept once per tree, and moved for every query."""
     groups = stream.groups
-    sent = {(s.feed, s.component): s.values(passing, groups) for s in found}
-    kept = sum(s.values(passing, groups) * s.length / MICROS for s in found)
-    moves = sum(s.moves(passing, groups) for s in found)
+    sent = {(s.feed, s.component): s.values(passing, groups) for s in kept_values}
+    kept = sum(s.values(passing, groups) * s.length / MICROS for s in kept_values)
+    moves = sum(s.moves(passing, groups) for s in kept_values)
     each = weights.values
     return sum(sent.values()) * each.sent + kept * each.kept / stream.batch_seconds + moves * each.moved

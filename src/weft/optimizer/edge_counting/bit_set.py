@@ -31,7 +31,7 @@ def marked(classes: Iterable[EdgeClass], period: int) -> int:
 
 def marks(classes: Iterable[EdgeClass], period: int) -> int:
     """The edges in `[0, period)` as bits."""
-    found = 0
+    marked_bits = 0
     for slide, shift in classes:
         comb, length = 1, slide  # a mark at every multiple of the slide below `length`
         while length < period:
@@ -39,5 +39,5 @@ def marks(classes: Iterable[EdgeClass], period: int) -> int:
             length *= 2
         comb &= (1 << period) - 1
         # The last tooth is at `period - slide`, so a shift below the slide moves none out of the period.
-        found |= comb << shift % slide
-    return found
+        marked_bits |= comb << shift % slide
+    return marked_bits

@@ -36,8 +36,8 @@ class EdgeBitmap:
         self._marks = np.empty((len(of), size // 8), np.uint64)
         self._row = {key: row for row, key in enumerate(of)}
         for row, edges in enumerate(of.values()):
-            found = marks(((s // self._unit, (h - self._origin) // self._unit) for s, h in edges.classes), period)
-            self._marks[row] = np.frombuffer(found.to_bytes(size, "little"), np.uint64)
+            bits = marks(((s // self._unit, (h - self._origin) // self._unit) for s, h in edges.classes), period)
+            self._marks[row] = np.frombuffer(bits.to_bytes(size, "little"), np.uint64)
 
     @classmethod
     def of(cls, unions: Mapping[Hashable, Edges]) -> EdgeBitmap | None:
@@ -91,8 +91,8 @@ class EdgeBitmap:
         marks = np.unpackbits(self._marks[self._row[one]].view(np.uint8), count=self._period, bitorder="little")
         folded = folds.of(marks)
         both = np.add(folded[residues[0]], folded[residues[1]], dtype=np.float64)
-        found: NDArray[np.float64] = both * (1e6 / (self._period * self._unit))
-        return found
+        rates: NDArray[np.float64] = both * (1e6 / (self._period * self._unit))
+        return rates
 
     def merge(self, new: Hashable, left: Hashable, right: Hashable) -> None:
         row = self._row.pop(left)

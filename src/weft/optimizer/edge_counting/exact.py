@@ -57,8 +57,8 @@ def missed(classes: Sequence[EdgeClass]) -> Fraction:
     factor, alike = worlds(classes)
     if factor == 1:
         return _missed(tuple(classes))
-    found = sum((times * missed(world) for world, times in alike.items()), Fraction(factor - sum(alike.values())))
-    return found / factor
+    total = sum((times * missed(world) for world, times in alike.items()), Fraction(factor - sum(alike.values())))
+    return total / factor
 
 
 def worlds(classes: Sequence[EdgeClass]) -> tuple[int, dict[Classes, int]]:
@@ -66,12 +66,12 @@ def worlds(classes: Sequence[EdgeClass]) -> tuple[int, dict[Classes, int]]:
     factor = gcd(*(slide for slide, _ in classes))
     if factor == 1:
         return 1, {tuple(classes): 1}
-    found: dict[int, list[EdgeClass]] = defaultdict(list)
+    by_residue: dict[int, list[EdgeClass]] = defaultdict(list)
     for slide, shift in classes:
-        found[shift % factor].append((slide // factor, shift // factor))
+        by_residue[shift % factor].append((slide // factor, shift // factor))
     # Within a residue nothing new is contained: classes that differ by a multiple of the factor shrank alike.
     alike: dict[Classes, int] = defaultdict(int)
-    for world in found.values():
+    for world in by_residue.values():
         alike[_begun_at_zero(world)] += 1
     return factor, alike
 

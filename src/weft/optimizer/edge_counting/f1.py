@@ -49,13 +49,13 @@ def terms(classes: tuple[EdgeClass, ...], divisor: Gcd = gcd) -> list[int]:
         sum(1 << j for j in range(i + 1, len(classes)) if overlaps(classes[i], classes[j], divisor))
         for i in range(len(classes))
     ]
-    found: list[int] = []
+    signed_sizes: list[int] = []
     groups = 0
     waiting = [(1, (1 << len(classes)) - 1, 0)]  # a group's LCM, the later classes that overlap all of it, its size
     while waiting:
         multiple, candidates, size = waiting.pop()
-        if len(found) == size and candidates:
-            found.append(0)
+        if len(signed_sizes) == size and candidates:
+            signed_sizes.append(0)
         groups += candidates.bit_count()
         if groups > MOST_GROUPS:
             raise TooManyGroups(
@@ -67,11 +67,11 @@ def terms(classes: tuple[EdgeClass, ...], divisor: Gcd = gcd) -> list[int]:
             i = lowest.bit_length() - 1
             slide = classes[i][0]
             larger = multiple // divisor(multiple, slide) * slide
-            found[size] += period // larger
+            signed_sizes[size] += period // larger
             rest = candidates & overlapping[i]
             if rest:
                 waiting.append((larger, rest, size + 1))
-    return found
+    return signed_sizes
 
 
 def overlaps(left: EdgeClass, right: EdgeClass, divisor: Gcd = gcd) -> bool:

@@ -44,9 +44,9 @@ class Folds:
         for slide, longer in self.source.items():
             # A residue has no more edges than the period has of it.
             counts = np.uint8 if self.period <= 255 * slide else np.uint32
-            whole = folded[longer]
+            source = folded[longer]
             if longer == 2 * slide:
-                folded[slide] = np.add(whole[:slide], whole[slide:], dtype=counts)
+                folded[slide] = np.add(source[:slide], source[slide:], dtype=counts)
             else:
-                folded[slide] = np.add.reduce(whole.reshape(-1, slide), axis=0, dtype=counts)
+                folded[slide] = np.add.reduce(source.reshape(-1, slide), axis=0, dtype=counts)
         return np.concatenate([np.zeros(1, np.uint8), *(folded[slide] for slide in self.source)])

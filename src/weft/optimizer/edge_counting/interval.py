@@ -85,10 +85,10 @@ def missed_between(classes: Sequence[EdgeClass]) -> Between:
 
 @lru_cache(maxsize=1 << 10)
 def _missed_between(classes: Classes) -> Between:
-    found = exact.missed_within(classes, STEPS)
-    if found is None and max(slide for slide, _ in classes) >= LONGEST_SLIDE:
-        found = exact.missed(classes)
-    return (found, found) if found is not None else enclose(classes)
+    counted = exact.missed_within(classes, STEPS)
+    if counted is None and max(slide for slide, _ in classes) >= LONGEST_SLIDE:
+        counted = exact.missed(classes)
+    return (counted, counted) if counted is not None else enclose(classes)
 
 
 def enclose(classes: Sequence[EdgeClass]) -> Between:
@@ -165,8 +165,8 @@ class DependentPairs:
         from weft.kernels.edge_bounds import bound_triples
 
         excess = np.abs(self.both - self.apart)
-        found = bound_triples(self.left, self.right, excess, self.shifts, self.inner, self.outer, self.groups, first)
-        return float(found[0]), float(found[1])
+        bounds = bound_triples(self.left, self.right, excess, self.shifts, self.inner, self.outer, self.groups, first)
+        return float(bounds[0]), float(bounds[1])
 
     def together(self, some: NDArray[np.bool_], others: NDArray[np.bool_]) -> float:
         """What some pairs add at most where other, earlier ones have edges together."""
@@ -201,20 +201,20 @@ def _densest_first(classes: Sequence[EdgeClass]) -> tuple[list[EdgeClass], list[
     for edge_class in sorted(classes):
         members.setdefault(_group(edge_class), []).append(edge_class)
     # A slide that divides the base comes first: where it has an edge nothing is missed, whatever comes after.
-    found = [group for _, group in sorted(members.items(), key=lambda entry: entry[0][0] > 1)]
-    ends = [0, *accumulate(map(len, found))]
+    by_density = [group for _, group in sorted(members.items(), key=lambda entry: entry[0][0] > 1)]
+    ends = [0, *accumulate(map(len, by_density))]
     borders = [max(end for end in ends if end <= most) for most in COUNTED_FIRST]
-    return [edge_class for group in found for edge_class in group], borders
+    return [edge_class for group in by_density for edge_class in group], borders
 
 
 def _group(edge_class: EdgeClass) -> tuple[int, int]:
     """The outer part, and the residue modulo all powers of its primes: classes that agree in both are a group."""
     slide, shift = edge_class
     outer = rest = slide // gcd(slide, BASE)
-    whole, inside = outer, slide // outer
+    modulus, inside = outer, slide // outer
     while (rest := gcd(inside, rest)) > 1:
-        whole, inside = whole * rest, inside // rest
-    return outer, shift % whole
+        modulus, inside = modulus * rest, inside // rest
+    return outer, shift % modulus
 
 
 def _product(
@@ -243,11 +243,11 @@ def _by_period(
     """For each period the sums of the amounts at each of its shifts."""
     import numpy as np
 
-    found: dict[int, NDArray[np.float64]] = {}
+    sums: dict[int, NDArray[np.float64]] = {}
     for period in np.unique(periods).tolist():
         here = periods == period
-        found[period] = np.bincount(at[here], amounts[here], period).astype(np.float64)
-    return found
+        sums[period] = np.bincount(at[here], amounts[here], period).astype(np.float64)
+    return sums
 
 
 def _across(array: NDArray[np.float64], period: int) -> NDArray[np.float64]:

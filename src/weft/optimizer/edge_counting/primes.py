@@ -24,28 +24,28 @@ def factorise(slides: Iterable[int]) -> dict[int, Powers]:
     """
     tried = {slide: small_factors(slide) for slide in slides}
     bases = coprime_bases(rest for _, rest in tried.values() if rest > 1)
-    found: dict[int, Powers] = {}
+    by_slide: dict[int, Powers] = {}
     for slide, (powers, rest) in tried.items():
         if rest > 1:
             powers = {**powers, **{base: powers_of(base, rest) for base in bases if rest % base == 0}}
-        found[slide] = powers
-    return found
+        by_slide[slide] = powers
+    return by_slide
 
 
 @lru_cache(maxsize=1 << 17)
 def small_factors(n: int) -> tuple[Powers, int]:
     """The powers of primes up to `TRIAL` that divide n, and what is left."""
-    found: dict[int, tuple[int, ...]] = {}
+    factors: dict[int, tuple[int, ...]] = {}
     for p in SMALL_PRIMES:
         if p * p > n:
             break
         if n % p == 0:
-            found[p] = powers_of(p, n)
-            n //= found[p][-1]
+            factors[p] = powers_of(p, n)
+            n //= factors[p][-1]
     if 1 < n <= TRIAL * TRIAL:
-        found[n] = (n,)
+        factors[n] = (n,)
         n = 1
-    return found, n
+    return factors, n
 
 
 def powers_of(base: int, n: int) -> tuple[int, ...]:

@@ -162,16 +162,16 @@ def bits(mask: int) -> Iterator[int]:
 
 def moduli_above(period: int, skip: int) -> tuple[int, ...]:
     """Primes below 2**31 whose product is greater than `period`, none of which divides it, after `skip` others."""
-    found: list[int] = []
+    moduli: list[int] = []
     product = 1
     for place in count(skip):
         q = modulus(place)
         if period % q:
-            found.append(q)
+            moduli.append(q)
             product *= q
             if product > period:
                 break
-    return tuple(found)
+    return tuple(moduli)
 
 
 @cache
@@ -182,5 +182,5 @@ def modulus(place: int) -> int:
 
 def joined(residues: Sequence[int], moduli: Sequence[int]) -> int:
     """The number below the product of the moduli that has these residues."""
-    whole = prod(moduli)
-    return sum(r * (whole // q) * pow(whole // q, -1, q) for r, q in zip(residues, moduli, strict=True)) % whole
+    product = prod(moduli)
+    return sum(r * (product // q) * pow(product // q, -1, q) for r, q in zip(residues, moduli, strict=True)) % product

@@ -99,8 +99,8 @@ class PairBounds:
         return GONE > self.made[column] <= self.made[row]
 
     def are_open(self, row: int, columns: NDArray[np.integer]) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = self._open[columns] <= self.made[row]
-        return found
+        are: NDArray[np.bool_] = self._open[columns] <= self.made[row]
+        return are
 
     def is_known(self, row: int, column: int) -> bool:
         """Whether the edges in common are as many as the bound of the pair says."""

@@ -42,13 +42,13 @@ def bundles(parts: Iterable[Part], adds: bool) -> list[Bundle]:
     alike: dict[tuple[int, int], list[Part]] = {}
     for part in parts:
         alike.setdefault(_slide_and_classes(part), []).append(part)
-    found = []
+    bundled = []
     for (slide, classes), members in alike.items():
         if slide:
-            found.append(Bundle(tuple(sorted(members, key=lambda part: part.near_floor)), slide, classes))
+            bundled.append(Bundle(tuple(sorted(members, key=lambda part: part.near_floor)), slide, classes))
         else:
-            found += [Bundle((part,), 0, classes) for part in members]
-    return found
+            bundled += [Bundle((part,), 0, classes) for part in members]
+    return bundled
 
 
 def _slide_and_classes(part: Part) -> tuple[int, int]:
@@ -85,11 +85,11 @@ class Members:
         """For the first of both, no less than the density of common edges: exact for two windows."""
         if self.shifts is None or other.shifts is None:
             return np.full((rows, columns), np.inf)
-        found = np.zeros((rows, columns))
+        density = np.zeros((rows, columns))
         for slide, shifts in self.shifts:
             for other_slide, others in other.shifts:
                 divisor = gcd(slide, other_slide)
                 one, two = shifts[:rows, None], others[None, :columns]
                 meet = ((one - two) % divisor == 0) & (one >= 0) & (two >= 0)
-                found += meet * (divisor / (slide * other_slide))
-        return found
+                density += meet * (divisor / (slide * other_slide))
+        return density

@@ -84,14 +84,14 @@ def measure_flows(tables: Iterable[Seen]) -> Flows:
     >>> [round(length, 1) for length in found.by_depth]
     [30.7, 1.1]
     """
-    found: dict[int, list[float]] = {}
+    lengths_by_depth: dict[int, list[float]] = {}
     for table in tables:
         if table.collisions and table.rows:
             random = float(collision_rate(table.groups, table.buckets))
-            found.setdefault(table.depth, []).append(random * table.rows / table.collisions)
+            lengths_by_depth.setdefault(table.depth, []).append(random * table.rows / table.collisions)
     lengths: list[float] = []
-    for depth in range(1, max(found, default=0) + 1):
-        measured = found.get(depth)
+    for depth in range(1, max(lengths_by_depth, default=0) + 1):
+        measured = lengths_by_depth.get(depth)
         above = lengths[-1] if lengths else 1.0
         lengths.append(max(1.0, float(np.mean(measured))) if measured else above)
     return Flows(tuple(lengths) or (1.0,))

@@ -104,9 +104,9 @@ class Configuration:
 
     @property
     def parents(self) -> dict[Relation, Relation | None]:
-        found: dict[Relation, Relation | None] = {root.relation: None for root in self.raw}
-        found |= {child.relation: table.relation for table in self.tables for child in table.children}
-        return {relation: found[relation] for relation in self.relations}
+        parent_of: dict[Relation, Relation | None] = {root.relation: None for root in self.raw}
+        parent_of |= {child.relation: table.relation for table in self.tables for child in table.children}
+        return {relation: parent_of[relation] for relation in self.relations}
 
     def without(self, relation: Relation) -> Configuration:
         """What it fed is fed by what fed it."""
@@ -124,15 +124,15 @@ def parse(text: str) -> Configuration:
 
 
 def _read_tables(text: str, place: int) -> tuple[tuple[TableNode, ...], int]:
-    found: list[TableNode] = []
+    tables: list[TableNode] = []
     place = _skip(text, place)
     while place < len(text) and text[place] != ")":
         table, place = _read_table(text, place)
-        found.append(table)
+        tables.append(table)
         place = _skip(text, place)
-    if not found:
+    if not tables:
         raise refuse(text, place, "a relation should stand here, such as AB")
-    return tuple(found), place
+    return tuple(tables), place
 
 
 def _read_table(text: str, place: int) -> tuple[TableNode, int]:

@@ -43,9 +43,9 @@ def exhaustive(
         raise TooManyGroupings(
             f"{len(asked)} group-bys have too many configurations to try all; give {EXHAUSTIVE_LIMIT} at most or use gc"
         )
-    found = [_allocated(c, statistics, memory, prices, allocation) for c in configurations(asked)]
-    alone = next(a for a in found if not any(table.children for table in a.configuration.tables))
-    best = min(found, key=lambda allocated: allocated.cost)
+    allocations = [_allocated(c, statistics, memory, prices, allocation) for c in configurations(asked)]
+    alone = next(a for a in allocations if not any(table.children for table in a.configuration.tables))
+    best = min(allocations, key=lambda allocated: allocated.cost)
     return Choice(best, (ChoiceStep(None, alone.cost),))
 
 
@@ -59,8 +59,8 @@ def _allocated(
 def configurations(queries: Iterable[Relation]) -> list[Configuration]:
     """All in which every phantom is the union of what it feeds, and feeds two tables or more."""
     asked = tuple(sorted(set(queries), key=order))
-    found = {str(c): c for c in (Configuration(raw) for raw in _forests(asked, None) if _once(raw))}
-    return [found[text] for text in sorted(found)]
+    by_notation = {str(c): c for c in (Configuration(raw) for raw in _forests(asked, None) if _once(raw))}
+    return [by_notation[text] for text in sorted(by_notation)]
 
 
 def _once(raw: tuple[TableNode, ...]) -> bool:

@@ -112,24 +112,24 @@ class _Search:
 
     def _side_by_side(self, entry: int, inflow: Floats) -> list[tuple[Floats, Ints]]:
         """What the first tables that `entry` feeds cost at least, for each `m`, and what the last of them has then."""
-        found: list[tuple[Floats, Ints]] = []
+        best_so_far: list[tuple[Floats, Ints]] = []
         for child in self.fed[entry]:
             cost, _ = self._table(child, inflow)
-            whole = np.broadcast_to(np.arange(self.shares + 1), cost.shape)
-            found.append(_divide(found[-1][0], cost) if found else (cost, whole))
-        return found
+            all_shares = np.broadcast_to(np.arange(self.shares + 1), cost.shape)
+            best_so_far.append(_divide(best_so_far[-1][0], cost) if best_so_far else (cost, all_shares))
+        return best_so_far
 
     def _give(self, entry: int, inflow: Floats, shares: int, space: Floats) -> None:
         """Go back down and write what was best; `inflow` is the resulting one."""
         divided = self._side_by_side(entry, inflow)
         for child, (_, choice) in zip(reversed(self.fed[entry]), reversed(divided)):
-            given = int(choice[0, shares])
-            held = int(self._table(child, inflow)[1][0, given])
+            share = int(choice[0, shares])
+            held = int(self._table(child, inflow)[1][0, share])
             space[child] = held * self.share
             if child in self.fed:
                 out = self._out(child, inflow)[:, held - 1] if self.emptied else inflow
-                self._give(child, out, given - held, space)
-            shares -= given
+                self._give(child, out, share - held, space)
+            shares -= share
 
 
 def _least_so_far(cost: Floats) -> tuple[Floats, Ints]:

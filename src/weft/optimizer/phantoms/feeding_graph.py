@@ -54,10 +54,10 @@ class FeedingGraph:
 def _unions(queries: list[Relation]) -> set[Relation]:
     """Of two queries, then of three, and so on until the limit; the union of all is always among them."""
     everything = frozenset[str]().union(*queries)
-    found: set[Relation] = {everything}
+    unions: set[Relation] = {everything}
     last: list[Relation] = list(queries)
-    while last and len(found) < CANDIDATE_LIMIT:
-        wider = {one | other for one in last for other in queries} - found
-        last = sorted(wider - set(queries), key=lambda r: (len(r), order(r)))[: CANDIDATE_LIMIT - len(found)]
-        found.update(last)
-    return found - set(queries)
+    while last and len(unions) < CANDIDATE_LIMIT:
+        wider = {one | other for one in last for other in queries} - unions
+        last = sorted(wider - set(queries), key=lambda r: (len(r), order(r)))[: CANDIDATE_LIMIT - len(unions)]
+        unions.update(last)
+    return unions - set(queries)

@@ -30,11 +30,11 @@ def greedy_by_collisions(
         steps.append(ChoiceStep(None, cost))
     while True:
         # Phantoms first, as in the paper: what is only fed otherwise is looked at where no phantom saves anything.
-        found = _best(fed.with_each(left), cost, memory, prices, allocation)
-        found = found or _best(fed.with_other_feeders(), cost, memory, prices, allocation)
-        if found is None:
+        addition = _best(fed.with_each(left), cost, memory, prices, allocation)
+        addition = addition or _best(fed.with_other_feeders(), cost, memory, prices, allocation)
+        if addition is None:
             break
-        step, fed = found
+        step, fed = addition
         cost = step.cost
         steps.append(step)
         left = left[~np.isin(left, fed.slots)]

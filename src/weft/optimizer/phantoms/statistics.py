@@ -52,18 +52,18 @@ def estimate(wanted: Iterable[Relation], known: Mapping[Relation, float], rows: 
     """Groups of every wanted relation: counted ones as they are, the others by what they are put together from."""
     wanted = tuple(wanted)
     counted = {relation: max(1.0, float(known[relation])) for relation in sorted(known, key=order)}
-    found: dict[Relation, float] = {frozenset(): 1.0}
+    groups_of: dict[Relation, float] = {frozenset(): 1.0}
     # Smaller relations first: a larger one has no fewer groups than any that it contains.
     for relation in sorted(set(wanted) | set(known), key=lambda r: (len(r), order(r))):
         if relation in counted:
-            found[relation] = counted[relation]
+            groups_of[relation] = counted[relation]
             continue
         if not relation:
             continue
-        least = max((count for other, count in found.items() if other < relation), default=1.0)
+        least = max((count for other, count in groups_of.items() if other < relation), default=1.0)
         most = min((count for other, count in counted.items() if other > relation), default=float("inf"))
-        found[relation] = max(1.0, min(max(least, _drawn(_independent(relation, counted, most), rows)), most))
-    return {relation: found[relation] for relation in wanted}
+        groups_of[relation] = max(1.0, min(max(least, _drawn(_independent(relation, counted, most), rows)), most))
+    return {relation: groups_of[relation] for relation in wanted}
 
 
 def _independent(relation: Relation, counted: Mapping[Relation, float], most: float) -> float:

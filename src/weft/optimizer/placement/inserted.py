@@ -56,15 +56,15 @@ def insert(
 
 def _best_weaving(board: PlacementBuilder, part: Part) -> tuple[Fraction, int, int, Part]:
     """The node's load afterwards, which node, which of its trees, and the two as one."""
-    found: tuple[Fraction, int, int, Part] | None = None
+    best: tuple[Fraction, int, int, Part] | None = None
     for node, trees in enumerate(board.parts):
         for number, tree in enumerate(trees):
             # Weaving never makes a tree cheaper.
-            if found is not None and board.load(node) >= found[0]:
+            if best is not None and board.load(node) >= best[0]:
                 break
             woven = board.prices.weave(tree, part)
             load = board.load(node, board.prices.of(woven) - board.prices.of(tree))
-            if found is None or load < found[0]:
-                found = load, node, number, woven
-    assert found is not None
-    return found
+            if best is None or load < best[0]:
+                best = load, node, number, woven
+    assert best is not None
+    return best

@@ -111,11 +111,11 @@ def _begin(
 ) -> tuple[list[Part], PlacementPrices]:
     if together not in TOGETHER:
         raise CannotPlace(f"queries can be put together by {', '.join(TOGETHER)}, not by {together!r}")
-    found = groupings(workload)
-    if len(found) != 1:
-        raise CannotPlace(f"the queries have {len(found)} groupings, which cannot share trees; use place_groupings")
+    grouped = groupings(workload)
+    if len(grouped) != 1:
+        raise CannotPlace(f"the queries have {len(grouped)} groupings, which cannot share trees; use place_groupings")
     prices = PlacementPrices(Fraction(rate), cost or Cost())
-    return trees_of(found[0], prices.cost, together), prices
+    return trees_of(grouped[0], prices.cost, together), prices
 
 
 def trees_of(queries: Sequence[tuple[int, ACQ]], cost: Cost, together: str) -> list[Part]:

@@ -34,16 +34,16 @@ def front(
     parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, seed: int
 ) -> tuple[Placement, ...]:
     """By total cost, the least first; the maximum falls from one to the next. The seed is for what the others draw."""
-    found = [optimizer(parts, nodes, prices, Random(seed)).placed(name) for name, optimizer in BESIDE.items()]
+    placements = [optimizer(parts, nodes, prices, Random(seed)).placed(name) for name, optimizer in BESIDE.items()]
     # Algorithm 6 takes trees as they come; where large ones come last, nothing is left to balance them with.
-    found.append(insert(dearest_first(parts, prices), nodes, prices, grouping=True).placed("front"))
+    placements.append(insert(dearest_first(parts, prices), nodes, prices, grouping=True).placed("front"))
     weaving = Weaving(parts, prices.rate, prices.cost)
     while True:
         trees = sorted(weaving.parts.values(), key=lambda part: part.position)
-        found.append(group_to_lowest(trees, nodes, prices, Random(seed)).placed("front"))
+        placements.append(group_to_lowest(trees, nodes, prices, Random(seed)).placed("front"))
         merge = weaving.best()
         if merge is None or (merge.gain <= 0 and len(weaving.parts) <= len(nodes)):
-            return undominated(found)
+            return undominated(placements)
         weaving.merge(merge)
 
 

@@ -65,11 +65,11 @@ class _Tree:
         if any(call.function in HOLISTIC for query in self.queries for call in query.calls):
             number = 1
         number = min(number, len(self.queries))
-        found: list[list[ACQ]] = [[] for _ in range(number)]
+        queries_of: list[list[ACQ]] = [[] for _ in range(number)]
         shares = np.array([_answering(query) for query in self.queries])
         for query, part in zip(self.queries, to_lowest(shares, np.zeros(number)), strict=True):
-            found[part].append(query)
-        return found
+            queries_of[part].append(query)
+        return queries_of
 
 
 def _answering(query: ACQ) -> float:
@@ -78,10 +78,10 @@ def _answering(query: ACQ) -> float:
 
 def _placed(trees: Sequence[_Tree], nodes: int, grain: int) -> Homes:
     """Each tree in as many parts as it has of `grain` equal shares of all work, the most expensive tree first."""
-    whole = sum(tree.cost for tree in trees)
-    parts = [(tree, part) for tree in trees for part in tree.parts(ceil(grain * tree.cost / whole))]
+    total = sum(tree.cost for tree in trees)
+    parts = [(tree, part) for tree in trees for part in tree.parts(ceil(grain * tree.cost / total))]
     costs = np.array([tree.part_cost(part) for tree, part in parts])
     homes = to_lowest(costs, np.zeros(nodes))
     loads = np.bincount(homes, weights=costs, minlength=nodes)
-    found = {query.name: int(home) for (_, part), home in zip(parts, homes, strict=True) for query in part}
-    return Homes(found, float(loads.sum()), float(loads.max()))
+    home_of = {query.name: int(home) for (_, part), home in zip(parts, homes, strict=True) for query in part}
+    return Homes(home_of, float(loads.sum()), float(loads.max()))

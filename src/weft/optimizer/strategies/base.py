@@ -29,14 +29,14 @@ class GroupingTrees:
 
 def groupings(workload: Workload) -> list[list[Positioned]]:
     """Only queries of one grouping can share a tree; groupings in the order of their first query."""
-    found: dict[tuple[str, str, tuple[str, ...]], list[Positioned]] = {}
+    members: dict[tuple[str, str, tuple[str, ...]], list[Positioned]] = {}
     for position, query in enumerate(workload):
         grouping = (query.source, query.event_time, query.keys)
-        group = found.get(grouping)
+        group = members.get(grouping)
         if group is None:
-            group = found[grouping] = []
+            group = members[grouping] = []
         group.append((position, query))
-    return list(found.values())
+    return list(members.values())
 
 
 def build(

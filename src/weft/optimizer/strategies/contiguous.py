@@ -27,11 +27,11 @@ class Suffixes:
 
     def trees(self, first: int = 0) -> list[range]:
         """The trees that are left when the queries before `first` have expired."""
-        found = []
+        cut = []
         while first < len(self.ends):
-            found.append(range(first, self.ends[first]))
+            cut.append(range(first, self.ends[first]))
             first = self.ends[first]
-        return found
+        return cut
 
 
 def contiguous(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:

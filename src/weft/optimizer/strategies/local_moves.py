@@ -34,11 +34,11 @@ class Improving:
         best = min(ends, key=self._total)
         least, futile = self._total(best), 0
         while futile < FUTILE and not self._done():
-            found = self._descend(self._shaken(best))
-            total = self._total(found)
+            improved = self._descend(self._shaken(best))
+            total = self._total(improved)
             futile += 1
             if total < least:
-                best, least, futile = found, total, 0
+                best, least, futile = improved, total, 0
         return best
 
     def _done(self) -> bool:
@@ -57,7 +57,7 @@ class Improving:
         """Until none of the changes saves anything; the cheap kinds are tried out before the dear ones."""
         kinds: tuple[Callable[[list[int]], list[int] | None], ...] = (self._move, self._merge, self._split, self._swap)
         while not self._done():
-            changed = next((found for kind in kinds if (found := kind(trees)) is not None), None)
+            changed = next((better for kind in kinds if (better := kind(trees)) is not None), None)
             if changed is None:
                 break
             trees = changed

@@ -76,10 +76,10 @@ class Pricing:
 
     def joined(self, left: int, right: int) -> Fraction:
         """The same for two disjoint trees as one, from what is known of the two, at most: what is gained is certain."""
-        whole = left | right
-        if whole not in self._known:
-            self._remember(whole, self._join(self._sum(left), self._sum(right)))
-        return self._known[whole].most
+        union = left | right
+        if union not in self._known:
+            self._remember(union, self._join(self._sum(left), self._sum(right)))
+        return self._known[union].most
 
     def tree(self, tree: int) -> Tree:
         return self._cost.tree(self.queries(tree))
@@ -97,17 +97,17 @@ class Pricing:
         if tree & (tree - 1) == 0:
             return self._sums[tree.bit_length() - 1]
         if tree not in self._known:
-            found: Sum | None = None
+            total: Sum | None = None
             for i in bits(tree):
-                found = self._sums[i] if found is None else self._join(found, self._sums[i])
-            assert found is not None
-            self._remember(tree, found)
+                total = self._sums[i] if total is None else self._join(total, self._sums[i])
+            assert total is not None
+            self._remember(tree, total)
         return self._known[tree]
 
-    def _remember(self, tree: int, found: Sum) -> None:
+    def _remember(self, tree: int, total: Sum) -> None:
         if len(self._known) >= REMEMBERED:
             self._known.clear()
-        self._known[tree] = found
+        self._known[tree] = total
 
     def _atom(self, atom: Sequence[Positioned]) -> Sum:
         windows = [q.window for _, q in atom]
@@ -170,10 +170,10 @@ def inseparable(group: Sequence[Positioned], cost: Cost) -> list[list[Positioned
     """Queries of which some cheapest plan keeps all in one tree are one atom."""
     if not cost.technique.together:
         return singles(group)
-    found: dict[Edges, list[Positioned]] = {}
+    by_edges: dict[Edges, list[Positioned]] = {}
     for position, query in group:
-        found.setdefault(Edges.of([query.window]), []).append((position, query))
-    return list(found.values())
+        by_edges.setdefault(Edges.of([query.window]), []).append((position, query))
+    return list(by_edges.values())
 
 
 def whole_numbers(amounts: Sequence[Fraction]) -> list[int]:

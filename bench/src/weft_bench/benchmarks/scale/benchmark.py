@@ -130,7 +130,7 @@ def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
         "hot tree": {"rows": str(steady), "queries": overall, "strategy": "tri_weave", "buckets": 2},
         "trees": {"rows": str(steady), "queries": many, "strategy": "no_share", "buckets": 2},
     }
-    found: list[Row] = []
+    measured: list[Row] = []
     for turn in range(settings.repeat):
         names = [p for p in EVERY if p[1] != "parquet" or settings.parquet]
         if turn:
@@ -142,8 +142,8 @@ def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
             for executors, name in names
         ]
         for (executors, name), row in zip(names, _run(taken, environment), strict=True):
-            found.append({"point": name, "executors": executors, "queries": len(points[name]["queries"])} | row)
-    return found
+            measured.append({"point": name, "executors": executors, "queries": len(points[name]["queries"])} | row)
+    return measured
 
 
 def _write(
@@ -172,8 +172,8 @@ def _run(points: Sequence[Mapping[str, Any]], environment: dict[str, str]) -> li
     life = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if life.returncode:
         raise NoCluster(f"a run on a local cluster failed; it said: {life.stderr.strip()[-2000:]}")
-    found: list[Row] = json.loads(life.stdout.splitlines()[-1])
-    return found
+    measured: list[Row] = json.loads(life.stdout.splitlines()[-1])
+    return measured
 
 
 def _queries(number: int, keys: str = "k, ") -> list[str]:
@@ -204,7 +204,7 @@ def add_up(row: Row) -> Row:
     batches = row.pop("batches")
     rows, seconds = sum(b["rows"] for b in batches), median(b["seconds"] for b in batches)
     times, partials = (
-        [median(found) for found in zip(*(b[what] for b in batches), strict=True)]
+        [median(of_batches) for of_batches in zip(*(b[what] for b in batches), strict=True)]
         for what in ("final_tasks", "final_partials")
     )
     return row | {
@@ -274,8 +274,8 @@ def _point(rows: Sequence[Row], name: str) -> Row:
 
 def _fastest(rows: Sequence[Row], point: str, executors: int) -> Row | None:
     """None: not measured."""
-    mine = [r for r in rows if (r["point"], r["executors"]) == (point, executors)]
-    return min(mine, key=lambda row: float(row["seconds_a_batch"]), default=None)
+    of_point = [r for r in rows if (r["point"], r["executors"]) == (point, executors)]
+    return min(of_point, key=lambda row: float(row["seconds_a_batch"]), default=None)
 
 
 SCALE = Benchmark(

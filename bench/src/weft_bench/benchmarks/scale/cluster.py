@@ -57,11 +57,11 @@ def live(points: Sequence[ClusterRun]) -> list[dict[str, Any]]:
     }
     spark = local_session(settings)
     try:
-        found = []
+        results = []
         for point in points:
             _keep_executors(spark, point.executors)
-            found.append(_measure(spark, point))
-        return found
+            results.append(_measure(spark, point))
+        return results
     finally:
         spark.stop()
 
@@ -145,12 +145,12 @@ class _Status:
 
     def _read(self, stages: list[int], partitions: int) -> list[int]:
         """Rows that each partition got from a shuffle, in the last of the stages that has so many."""
-        found = next(tasks for stage in reversed(stages) if len(tasks := self._tasks(stage)) == partitions)
-        return [int(task.shuffleReadMetrics().recordsRead()) for task in found]
+        readers = next(tasks for stage in reversed(stages) if len(tasks := self._tasks(stage)) == partitions)
+        return [int(task.shuffleReadMetrics().recordsRead()) for task in readers]
 
     def _tasks(self, stage: int) -> list[Any]:
-        found = self._store.taskList(stage, 0, 1 << 20)
-        tasks = sorted((found.apply(i) for i in range(found.size())), key=lambda task: int(task.index()))
+        listed = self._store.taskList(stage, 0, 1 << 20)
+        tasks = sorted((listed.apply(i) for i in range(listed.size())), key=lambda task: int(task.index()))
         return [task.taskMetrics().get() for task in tasks if task.taskMetrics().isDefined()]
 
 

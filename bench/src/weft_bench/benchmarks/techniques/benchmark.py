@@ -41,12 +41,12 @@ MEASUREMENT = ("figure", "technique", "aggregate", "form", "window", "ranges", "
 
 def fastest(rows: Iterable[Row]) -> list[Row]:
     """Each measurement once, where several rounds have made it."""
-    found: dict[tuple[object, ...], Row] = {}
+    best: dict[tuple[object, ...], Row] = {}
     for row in rows:
         what = tuple(map(row.get, MEASUREMENT))
-        if what not in found or row["slides_per_second"] > found[what]["slides_per_second"]:
-            found[what] = row
-    return list(found.values())
+        if what not in best or row["slides_per_second"] > best[what]["slides_per_second"]:
+            best[what] = row
+    return list(best.values())
 
 
 TECHNIQUES_BENCH = Benchmark(

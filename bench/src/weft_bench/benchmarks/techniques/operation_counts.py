@@ -28,10 +28,10 @@ class OperationCounter:
             self.operations += 1
             return combine(values, older, newer)
 
-        def counted_remove(values: Column, whole: Any, oldest: Any) -> Any:
+        def counted_remove(values: Column, total: Any, oldest: Any) -> Any:
             self.operations += 1
             assert remove is not None
-            return remove(values, whole, oldest)
+            return remove(values, total, oldest)
 
         self.operator = replace(operator, combine=counted_combine, remove=remove and counted_remove)
 

@@ -12,10 +12,10 @@ def exponents(text: str) -> tuple[int, ...]:
     >>> exponents("4,0,22")
     (0, 4, 22)
     """
-    found = tuple(sorted({whole(part.strip()) for part in text.split(",")}))
-    if not 0 <= found[0] <= found[-1] <= 24:
+    powers = tuple(sorted({whole(part.strip()) for part in text.split(",")}))
+    if not 0 <= powers[0] <= powers[-1] <= 24:
         raise BadSetting(f"windows are powers of two, from 0 to 24, got {text}")
-    return found
+    return powers
 
 
 @dataclass(frozen=True, slots=True)

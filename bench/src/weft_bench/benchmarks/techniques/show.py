@@ -23,8 +23,8 @@ def _throughput(title: str, figure: str, aggregate: str) -> Callable[[Sequence[R
 
 
 def _ratio(rows: Sequence[Row]) -> Chart:
-    found = rates(rows, "26", "max")
-    line = [(w, r / found["flat_fat"][w]) for w, r in sorted(found.get("flat_fit", {}).items())]
+    by_technique = rates(rows, "26", "max")
+    line = [(w, r / by_technique["flat_fat"][w]) for w, r in sorted(by_technique.get("flat_fit", {}).items())]
     return Chart(
         "18  FlatFIT over FlatFAT, all ranges at once", "window, partials", "times", {"ratio": line}, log_x=True
     )
@@ -73,9 +73,9 @@ FIGURES: Sequence[Callable[[Sequence[Row]], Chart]] = (
 
 
 def write_page(report: Report, path: Path) -> None:
-    found = [["figure", "the dissertation", "this run"]]
-    found += [[f["figure"], f["dissertation"], f["ours"]] for f in report.summary["findings"]]
-    path.write_text(to_page("weft bench techniques", [figure(report.rows) for figure in FIGURES], found))
+    findings = [["figure", "the dissertation", "this run"]]
+    findings += [[f["figure"], f["dissertation"], f["ours"]] for f in report.summary["findings"]]
+    path.write_text(to_page("weft bench techniques", [figure(report.rows) for figure in FIGURES], findings))
 
 
 def show(report: Report, console: Console) -> None:
@@ -85,8 +85,8 @@ def show(report: Report, console: Console) -> None:
     if counted:
         console.print(_counts(counted))
     beside = Table("figure", "the dissertation", "this run", box=None, pad_edge=False)
-    for found in report.summary["findings"]:
-        beside.add_row(found["figure"], found["dissertation"], found["ours"])
+    for finding in report.summary["findings"]:
+        beside.add_row(finding["figure"], finding["dissertation"], finding["ours"])
     console.print(beside)
     console.print()
     summary = Table(box=None, pad_edge=False, show_header=False)

@@ -44,11 +44,11 @@ Rates = dict[str, dict[int, float]]
 
 
 def rates(rows: Sequence[Row], figure: str, aggregate: str, what: str = "slides_per_second") -> Rates:
-    found: Rates = {}
+    by_technique: Rates = {}
     for row in rows:
         if row["figure"] == figure and row["aggregate"] == aggregate:
-            found.setdefault(row["technique"], {})[row["window"]] = row[what]
-    return found
+            by_technique.setdefault(row["technique"], {})[row["window"]] = row[what]
+    return by_technique
 
 
 def within(by_window: Mapping[int, float]) -> list[float]:
@@ -56,19 +56,19 @@ def within(by_window: Mapping[int, float]) -> list[float]:
     return [r for w, r in by_window.items() if FLAT[0] <= w <= FLAT[1]] or list(by_window.values())
 
 
-def steadiest(found: Rates) -> str:
+def steadiest(by_technique: Rates) -> str:
     """The technique whose slowest window is the fastest; one that was measured at every window."""
-    longest = max(len(by_window) for by_window in found.values())
-    names = [n for n, by_window in found.items() if n not in BESIDE and len(by_window) == longest]
-    return max(names, key=lambda name: min(within(found[name])))
+    longest = max(len(by_window) for by_window in by_technique.values())
+    names = [n for n, by_window in by_technique.items() if n not in BESIDE and len(by_window) == longest]
+    return max(names, key=lambda name: min(within(by_technique[name])))
 
 
 def summarise(rows: Sequence[Row], checked: bool) -> dict[str, Any]:
     summary: dict[str, Any] = {}
     for aggregate in AGGREGATES:
-        found = rates(rows, "bulk", aggregate)
-        name = steadiest(found)
-        flat = within(found[name])
+        by_technique = rates(rows, "bulk", aggregate)
+        name = steadiest(by_technique)
+        flat = within(by_technique[name])
         summary[f"bulk_{aggregate}_slides_per_second"] = min(flat)
         summary[f"bulk_{aggregate}_technique"] = name
         summary[f"bulk_{aggregate}_flatness"] = min(flat) / max(flat)
@@ -81,9 +81,9 @@ def summarise(rows: Sequence[Row], checked: bool) -> dict[str, Any]:
     summary["float_sum_over_subtraction"] = median(exact[w] / plain[w] for w in plain)
     summary["compensated_over_subtraction"] = median(floats["compensated"][w] / plain[w] for w in plain)
     for figure, aggregate in (("23", "int_sum"), ("24", "max")):
-        found = rates(rows, figure, aggregate)
-        name = steadiest(found)
-        summary[f"step_{aggregate}_slides_per_second"] = min(within(found[name]))
+        by_technique = rates(rows, figure, aggregate)
+        name = steadiest(by_technique)
+        summary[f"step_{aggregate}_slides_per_second"] = min(within(by_technique[name]))
         summary[f"step_{aggregate}_technique"] = name
         forms = {row["form"]: row["answers_per_second"] for row in rows if _is(row, "together", aggregate)}
         summary[f"many_over_apart_{aggregate}"] = forms["step"] / forms["apart"]
@@ -175,29 +175,30 @@ def _memory_findings(rows: Sequence[Row]) -> tuple[Finding, ...]:
 
 
 def _memory(rows: Sequence[Row]) -> Rates:
-    found: Rates = {}
+    by_technique: Rates = {}
     for row in rows:
         if row["figure"] == "29":
-            found.setdefault(row["technique"], {})[row["window"]] = row["bytes_per_partial"]
-    return found
+            by_technique.setdefault(row["technique"], {})[row["window"]] = row["bytes_per_partial"]
+    return by_technique
 
 
-def _times(found: Rates, one: str, other: str) -> str:
-    ratios = [rate / found[other][window] for window, rate in found[one].items() if window > 1]
+def _times(by_technique: Rates, one: str, other: str) -> str:
+    ratios = [rate / by_technique[other][window] for window, rate in by_technique[one].items() if window > 1]
     return f"{fmean(ratios):.1f} times on average, {max(ratios):.1f} at most"
 
 
-def _ahead(found: Rates, one: str, other: str) -> str:
-    ahead = [window for window, rate in sorted(found[one].items()) if rate > found[other][window]]
+def _ahead(by_technique: Rates, one: str, other: str) -> str:
+    ahead = [window for window, rate in sorted(by_technique[one].items()) if rate > by_technique[other][window]]
     return f"ahead from windows of {ahead[0]} on" if ahead else "never ahead"
 
 
-def _lead(found: Rates, name: str) -> str:
+def _lead(by_technique: Rates, name: str) -> str:
     """Against the best of the others, window by window."""
     leads, rivals = [], []
-    for window, rate in found[name].items():
-        rival = max((n for n in found if n != name and window in found[n]), key=lambda n: found[n][window])
-        leads.append(rate / found[rival][window] - 1)
+    for window, rate in by_technique[name].items():
+        others = {n: by_window[window] for n, by_window in by_technique.items() if n != name and window in by_window}
+        rival = max(others, key=lambda n: others[n])
+        leads.append(rate / others[rival] - 1)
         rivals.append(rival)
     second = max(set(rivals), key=rivals.count)
     direction = "above" if fmean(leads) >= 0 else "below"

@@ -20,9 +20,9 @@ def by_phi(epochs: bool, scale: Scale, say: Say) -> list[Row]:
     ways = {"GCSL": setting.gc(MEMORY), "GCPL": setting.gc(MEMORY, "pl")}
     rows: list[Row] = []
     for phi in PHIS:
-        for name, found in {"GP": setting.gp(MEMORY, phi), **ways}.items():
-            row = {"series": name, "phi": phi, "relative_cost": found.cost / best.cost}
-            rows.append({**row, "configuration": str(found.configuration), "optimum": str(best.configuration)})
+        for name, choice in {"GP": setting.gp(MEMORY, phi), **ways}.items():
+            row = {"series": name, "phi": phi, "relative_cost": choice.cost / best.cost}
+            rows.append({**row, "configuration": str(choice.configuration), "optimum": str(best.configuration)})
     return rows
 
 
@@ -49,7 +49,7 @@ def process(scale: Scale, say: Say) -> list[Row]:
     setting = a_setting(scale, synthetic=True)
     ways = {"GCSL": setting.gc(MEMORY), "GCPL": setting.gc(MEMORY, "pl")}
     ways |= {f"GP, phi {phi:g}": setting.gp(MEMORY, phi) for phi in (0.8, 1.2, 1.6, 2.0)}
-    say(", ".join(f"{name}: {len(found.steps) - 1}" for name, found in ways.items()))
+    say(", ".join(f"{name}: {len(choice.steps) - 1}" for name, choice in ways.items()))
     return [
         {
             "series": name,
@@ -57,8 +57,8 @@ def process(scale: Scale, say: Say) -> list[Row]:
             "cost": step.cost,
             "phantom": show(step.relation) if step.relation is not None else "",
         }
-        for name, found in ways.items()
-        for number, step in enumerate(found.steps)
+        for name, choice in ways.items()
+        for number, step in enumerate(choice.steps)
     ]
 
 
@@ -83,9 +83,9 @@ def by_memory(epochs: bool, scale: Scale, say: Say) -> list[Row]:
         best = setting.optimum(memory).cost
         ways = {"GCSL": setting.gc(memory)}
         ways |= {f"GP, phi {phi:g}": setting.gp(memory, phi) for phi in (0.6, 0.8, 1.0, 1.2, 1.6, 2.0)}
-        for name, found in ways.items():
-            row = {"series": name, "memory": memory, "relative_cost": found.cost / best}
-            rows.append({**row, "configuration": str(found.configuration)})
+        for name, choice in ways.items():
+            row = {"series": name, "memory": memory, "relative_cost": choice.cost / best}
+            rows.append({**row, "configuration": str(choice.configuration)})
         say(f"memory {memory:,}")
     return rows
 

@@ -60,10 +60,10 @@ def compared_claims(said: tuple[float, float, float], paper: str, rows: list[Row
     claims.append(Claim(more, ours, max(gains) >= said[2] if said[2] else min(gains) > 1))
     claims.append(Claim("the more memory, the more is gained", ours, gains == sorted(gains)))
     if paper:
-        found = {row["optimum"] for row in rows if row["memory"] == 40_000}
-        mine = {row["configuration"] for row in rows if row["memory"] == 40_000 and row["series"] == "GCSL"}
-        claims.append(Claim(f"at 40,000 the optimum is {paper}", ", ".join(found), found == {paper}))
-        claims.append(Claim("GCSL finds the same", ", ".join(mine), mine == found))
+        optima = {row["optimum"] for row in rows if row["memory"] == 40_000}
+        chosen = {row["configuration"] for row in rows if row["memory"] == 40_000 and row["series"] == "GCSL"}
+        claims.append(Claim(f"at 40,000 the optimum is {paper}", ", ".join(optima), optima == {paper}))
+        claims.append(Claim("GCSL finds the same", ", ".join(chosen), chosen == optima))
     return claims
 
 
@@ -104,8 +104,8 @@ def peaks(scale: Scale, say: Say) -> list[Row]:
     rows: list[Row] = []
     for percent in (100, 99.9, 99.8, 99, 98, 95, 90, 80, 70, 60, 50):
         for name, way in ways.items():
-            found = way(begun, setting.statistics, PRICES, begun.emptying * percent / 100)
-            cost = None if found is None else setting.counted_cost(found) / base
+            changed = way(begun, setting.statistics, PRICES, begun.emptying * percent / 100)
+            cost = None if changed is None else setting.counted_cost(changed) / base
             rows.append({"series": name, "peak_percent": percent, "relative_cost": cost})
         say(f"peak at {percent:g} %")
     return rows

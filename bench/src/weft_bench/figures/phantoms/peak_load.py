@@ -47,14 +47,14 @@ def shift(allocated: Allocated, statistics: GroupStatistics, prices: ProbeCosts,
 
 def within_peak(allocated: Allocated, statistics: GroupStatistics, prices: ProbeCosts, peak: float) -> Allocated:
     """The cheaper of the two."""
-    found = [a for way in (shrink, shift) if (a := way(allocated, statistics, prices, peak)) is not None]
-    if not found:
+    allocations = [a for way in (shrink, shift) if (a := way(allocated, statistics, prices, peak)) is not None]
+    if not allocations:
         least = price(allocated.configuration, statistics, dict.fromkeys(allocated.space, 0.0), prices).emptying
         raise PeakTooLow(
             f"emptying all tables costs {least:,.0f} even with a bucket each, which is above {peak:,.0f}; "
             "allow a higher peak or ask for fewer group-bys"
         )
-    return min(found, key=lambda a: a.cost)
+    return min(allocations, key=lambda a: a.cost)
 
 
 def _least(allocated: Allocated, changed: Callable[[float], Allocated], peak: float) -> Allocated | None:
@@ -71,9 +71,9 @@ def _least(allocated: Allocated, changed: Callable[[float], Allocated], peak: fl
     low, high = (step - 1) / STEPS, step / STEPS
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        found = changed(middle)
-        if found.emptying <= peak:
-            high, best = middle, found
+        candidate = changed(middle)
+        if candidate.emptying <= peak:
+            high, best = middle, candidate
         else:
             low = middle
     return best

@@ -118,9 +118,9 @@ def _optimum(setting: Setting, memory: float) -> Choice:
     if not setting.epochs:
         return exhaustive(setting.queries, setting.statistics, memory, PRICES)
     coarse = partial(exhaustive_space, shares=SHARES)
-    found = exhaustive(setting.queries, setting.statistics, memory, PRICES, coarse)
-    fine = allocate(found.configuration, setting.statistics, memory, PRICES, "es")
-    return found if found.cost <= fine.cost else replace(found, allocated=fine)
+    best = exhaustive(setting.queries, setting.statistics, memory, PRICES, coarse)
+    fine = allocate(best.configuration, setting.statistics, memory, PRICES, "es")
+    return best if best.cost <= fine.cost else replace(best, allocated=fine)
 
 
 def a_setting(scale: Scale, synthetic: bool, epochs: bool = False) -> Setting:

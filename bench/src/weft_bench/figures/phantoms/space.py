@@ -58,18 +58,18 @@ def same_epoch(scale: Scale, say: Say) -> list[Row]:
         for configuration in shown:
             best = _best(configuration, known, memory)
             rows += _relative(configuration, known, memory, best, str(configuration))
-        found = [row for c in every for row in _relative(c, known, memory, _best(c, known, memory), ALL)]
-        rows += _means(found, memory)
+        relative = [row for c in every for row in _relative(c, known, memory, _best(c, known, memory), ALL)]
+        rows += _means(relative, memory)
         say(f"memory {memory:,}  {len(every)} configurations")
     return rows
 
 
-def _means(found: list[Row], memory: float) -> list[Row]:
+def _means(relative: list[Row], memory: float) -> list[Row]:
     return [
         {
             "series": way.upper(),
             "memory": memory,
-            "relative_cost": mean([row["relative_cost"] for row in found if row["series"] == way.upper()]),
+            "relative_cost": mean([row["relative_cost"] for row in relative if row["series"] == way.upper()]),
             "configuration": ALL,
         }
         for way in WAYS
@@ -87,15 +87,15 @@ def different_epochs(scale: Scale, say: Say) -> list[Row]:
     begun = a_setting(scale, synthetic=False, epochs=True).statistics
     rows: list[Row] = []
     for memory in memories(scale):
-        found: list[Row] = []
+        relative: list[Row] = []
         for text, (queries, choices) in EPOCHS.items():
             for number, lengths in enumerate(choices):
                 known = replace(begun, epochs={read(q): (length,) for q, length in zip(queries, lengths)})
                 configuration = parse(text)
                 these = list(_relative(configuration, known, memory, _best(configuration, known, memory), text))
                 rows += these if number == 0 else ()
-                found += these
-        rows += _means(found, memory)
+                relative += these
+        rows += _means(relative, memory)
         say(f"memory {memory:,}")
     return rows
 
@@ -105,11 +105,11 @@ def claims(table: Mapping[str, tuple[float, ...]], name: str, rows: list[Row]) -
         way: [r["relative_cost"] for r in rows if r["series"] == way.upper() and r["configuration"] == ALL]
         for way in WAYS
     }
-    over = {way: mean(found) for way, found in means.items()}
+    over = {way: mean(values) for way, values in means.items()}
     said = ", ".join(f"{way.upper()} {value:.3f}" for way, value in over.items())
-    printed = ", ".join(f"{way.upper()} {mean(found):.3f}" for way, found in table.items())
+    printed = ", ".join(f"{way.upper()} {mean(values):.3f}" for way, values in table.items())
     best = min(over, key=lambda way: over[way])
-    near = all(abs(over[way] / mean(found) - 1) <= 0.1 for way, found in table.items())
+    near = all(abs(over[way] / mean(values) - 1) <= 0.1 for way, values in table.items())
     return [
         Claim(f"means over all configurations and memories ({name}): {printed}", said, near),
         Claim("SL is within 5 % of the best division in the mean", f"{over['sl']:.3f}", over["sl"] <= 1.05),

@@ -41,8 +41,8 @@ def points(rows: Sequence[Row]) -> tuple[Points, list[int]]:
 
 
 def ratios(rows: Sequence[Row], y: str, one: str, other: str) -> list[float]:
-    found, sizes = points(rows)
-    return [found[one, n][y] / found[other, n][y] if found[other, n][y] else 1.0 for n in sizes]
+    by_policy, sizes = points(rows)
+    return [by_policy[one, n][y] / by_policy[other, n][y] if by_policy[other, n][y] else 1.0 for n in sizes]
 
 
 def said(values: Sequence[float]) -> str:
@@ -50,15 +50,15 @@ def said(values: Sequence[float]) -> str:
 
 
 def throughput_low(rows: list[Row]) -> list[Claim]:
-    found, sizes = points(rows)
+    by_policy, sizes = points(rows)
     hybrid, tasks = ratios(rows, "throughput", "HS", "CS"), ratios(rows, "tasks", "HS", "CS")
     late = ratios(rows, "throughput", "H-LP", "HS")
-    last = [max(("No-S", "CS"), key=lambda s: found[s, n]["throughput"]) for n in sizes]
-    others = [min(found[s, n]["throughput"] for s in ("HS", "AS", "H-LS", "H-LP")) for n in sizes]
+    last = [max(("No-S", "CS"), key=lambda s: by_policy[s, n]["throughput"]) for n in sizes]
+    others = [min(by_policy[s, n]["throughput"] for s in ("HS", "AS", "H-LS", "H-LP")) for n in sizes]
     aggressive = ratios(rows, "throughput", "AS", "HS")
     return [
         Claim("No-S and CS have the lowest throughput", f"{', '.join(last)} next to the others",
-              all(found[s, n]["throughput"] < o for s, n, o in zip(last, sizes, others))),
+              all(by_policy[s, n]["throughput"] < o for s, n, o in zip(last, sizes, others))),
         Claim("HS easily doubles the throughput of CS", said(hybrid), min(hybrid) >= 2),
         Claim("HS often needs half the tasks of CS", said(tasks), min(tasks) <= 0.55),
         Claim("H-LS and H-LP gain more, above all with many queries", f"H-LP over HS {said(late)}",
@@ -68,14 +68,13 @@ def throughput_low(rows: list[Row]) -> list[Claim]:
 
 
 def latency_low(rows: list[Row]) -> list[Claim]:
-    found, sizes = points(rows)
-    gains = ratios(rows, "latency", "CS", "HS")
-    aggressive = [found["AS", n]["latency"] / max(found["CS", n]["latency"], 1e-9) for n in sizes]
+    by_policy, sizes = points(rows)
+    gains, least = ratios(rows, "latency", "CS", "HS"), by_policy["CS", sizes[0]]["latency"]
+    aggressive = [by_policy["AS", n]["latency"] / max(by_policy["CS", n]["latency"], 1e-9) for n in sizes]
     return [
-        Claim("No-S and CS are overloaded even by 40 queries", f"latency {found['CS', sizes[0]]['latency']:.2f} (CS)",
-              found["CS", sizes[0]]["latency"] > 0),
+        Claim("No-S and CS are overloaded even by 40 queries", f"latency {least:.2f} (CS)", least > 0),
         Claim("No-S is particularly bad", f"{said(ratios(rows, 'latency', 'No-S', 'CS'))} CS",
-              all(found["No-S", n]["latency"] > found["CS", n]["latency"] for n in sizes)),
+              all(by_policy["No-S", n]["latency"] > by_policy["CS", n]["latency"] for n in sizes)),
         Claim("HS has a tenth of CS's latency", f"CS has {said(gains)} that of HS", min(gains) >= 10),
         Claim("AS has a poor latency", f"{said(aggressive)} that of CS", min(aggressive) > 1),
     ]  # fmt: skip
@@ -92,12 +91,12 @@ def throughput_high(rows: list[Row]) -> list[Claim]:
 
 
 def latency_high(rows: list[Row]) -> list[Claim]:
-    found, sizes = points(rows)
-    best = [min((s for s in PAPER.values()), key=lambda s: found[s, n]["latency"]) for n in sizes]
-    bad = [found["No-S", n]["latency"] for n in sizes]
+    by_policy, sizes = points(rows)
+    best = [min((s for s in PAPER.values()), key=lambda s: by_policy[s, n]["latency"]) for n in sizes]
+    bad = [by_policy["No-S", n]["latency"] for n in sizes]
     return [
         Claim("No-S has an extremely high latency", ", ".join(f"{b:.0f}" for b in bad) + " updates",
-              all(b == max(found[s, n]["latency"] for s in PAPER.values()) for b, n in zip(bad, sizes))),
+              all(b == max(by_policy[s, n]["latency"] for s in PAPER.values()) for b, n in zip(bad, sizes))),
         Claim("H-LP is the clear winner", f"{', '.join(best)} has the lowest latency", set(best) == {"H-LP"}),
         Claim("H-LP has a lower latency than HS", f"{said(ratios(rows, 'latency', 'H-LP', 'HS'))} that of HS",
               max(ratios(rows, "latency", "H-LP", "HS")) < 1),

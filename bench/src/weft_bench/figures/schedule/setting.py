@@ -77,13 +77,13 @@ def _values(counters: Counters, field: str, rows: int) -> float:
 def draw(queries: int, seed: int) -> list[Periodic]:
     """So many for each group: a window of 20 to 100 seconds, a period of one second to half the window."""
     random = Random(seed)
-    found = []
+    drawn = []
     for field in FIELDS:
         for number in range(queries):
             window = random.randint(20, 100)
             period = random.randint(1, window // 2)
-            found.append(Periodic(f"{field} {number}", (field,), window, period, random.choice(("top k", "quantile"))))
-    return found
+            drawn.append(Periodic(f"{field} {number}", (field,), window, period, random.choice(("top k", "quantile"))))
+    return drawn
 
 
 def one_time(now: int) -> list[Periodic]:
