@@ -40,36 +40,6 @@ def text(block: str) -> str:
     return dedent(block).strip("\n")
 
 
-def test_weave_share_explains_the_papers_example() -> None:
-    assert explain(optimize(EXAMPLE_3, rate=1.2, strategy="weave_share")) == text("""
-        Plan  weave_share  cost 4.30 ops/s  unshared 5.50  saves 22 %   rate 1.2/s
-          tree 1  0.250 slices/s   rows 1.20   final 1.50   panes
-            q1  max(price)   range 16 s  slide 4 s   costs 1.60
-            q3  max(price)   range 8 s   slide 4 s   costs 1.10
-          tree 2  0.200 slices/s   rows 1.20   final 0.40   panes
-            q2  max(price)   range 10 s  slide 5 s   costs 1.60
-          not merged  tree 1 + tree 2: would cost 4.40 (+0.10)
-          guarantee  at least 50 % of all possible savings
-          theorem 1  does not hold: q1 has range 16 s and slide 4 s
-    """)
-
-
-def test_tri_weave_shows_the_pass_that_its_trees_share() -> None:
-    assert explain(optimize(EXAMPLE_3, rate=1.2, strategy="tri_weave")) == text("""
-        Plan  tri_weave  cost 3.90 ops/s  unshared 5.50  saves 29 %   rate 1.2/s
-          pass over rows for trees 1-2  0.400 slices/s   rows 1.20   fold 0.80
-          tree 1  0.250 slices/s   final 1.50   panes
-            q1  max(price)   range 16 s  slide 4 s   costs 1.67
-            q3  max(price)   range 8 s   slide 4 s   costs 1.17
-          tree 2  0.200 slices/s   final 0.40   panes
-            q2  max(price)   range 10 s  slide 5 s   costs 1.07
-          not merged  tree 1 + tree 2: would cost 4.80 (+0.90)
-          guarantee  at least 66 % of all possible savings
-          theorem 1  does not hold: the plan is tri_weave with panes, and the theorem is about weave_share with panes; \
-q1 has range 16 s and slide 4 s
-    """)
-
-
 def test_one_tree_has_nothing_left_to_merge_and_a_limit_says_what_it_leaves_out() -> None:
     assert explain(optimize(EXAMPLE_3, rate=1.2, strategy="shared"), limit=1) == text("""
         Plan  shared  cost 4.40 ops/s  unshared 5.50  saves 20 %   rate 1.2/s

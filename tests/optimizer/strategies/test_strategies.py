@@ -31,48 +31,10 @@ def trees(plan: Plan) -> list[tuple[str, ...]]:
     return [tree.queries for tree in plan.trees]
 
 
-def test_example_3_without_sharing_costs_5_5() -> None:
-    plan = optimize(EXAMPLE_3, rate=1.2, strategy="no_share")
-    assert (trees(plan), plan.cost) == ([("a",), ("b",), ("c",)], Fraction(11, 2))
-
-
-def test_example_3_merging_a_and_c_costs_4_3_and_weave_share_stops_there() -> None:
-    plan = optimize(EXAMPLE_3, rate=1.2, strategy="weave_share")
-    assert (trees(plan), plan.cost, plan.unshared) == ([("a", "c"), ("b",)], Fraction(43, 10), Fraction(11, 2))
-
-
-def test_example_3_in_one_tree_costs_4_4_which_is_why() -> None:
-    plan = optimize(EXAMPLE_3, rate=1.2, strategy="shared")
-    assert (trees(plan), plan.cost) == ([("a", "b", "c")], Fraction(44, 10))
-    refused = optimize(EXAMPLE_3, rate=1.2, strategy="weave_share").refused
-    assert refused is not None
-    assert (refused.left, refused.right, refused.cost) == (0, 1, Fraction(44, 10))
-
-
-def test_one_tree_leaves_no_merge_to_refuse() -> None:
-    assert optimize(EXAMPLE_3, rate=1.2, strategy="shared").refused is None
-
-
-def test_trees_of_different_groupings_cannot_merge_so_none_is_refused() -> None:
-    plan = optimize([query("a", 16, 4), query("b", 16, 4, keys=("symbol",))], strategy="weave_share")
-    assert (trees(plan), plan.refused) == ([("a",), ("b",)], None)
-
-
-def test_filters_and_aggregates_do_not_keep_queries_apart() -> None:
-    plan = optimize([query("a", 16, 4), query("b", 8, 4, where="price > 3")], strategy="weave_share")
-    assert trees(plan) == [("a", "b")]
-
-
 def test_tri_weave_feeds_a_grouping_from_its_composite_slices() -> None:
     plan = optimize(EXAMPLE_3, rate=1.2, strategy="tri_weave")
     (feed,) = plan.feeds
     assert (feed.trees, feed.edges, feed.edge_rate) == ((0, 1), Edges.of(q.window for q in EXAMPLE_3), Fraction(4, 10))
-
-
-def test_tri_weave_reads_rows_again_where_they_are_rarer_than_slices() -> None:
-    plan = optimize(EXAMPLE_3, rate=0, strategy="tri_weave")
-    assert [feed.trees for feed in plan.feeds] == [(0,), (1,)]
-    assert plan.cost == plan.unshared == Fraction(19, 10)
 
 
 def test_weave_share_passes_over_the_rows_for_each_tree() -> None:
