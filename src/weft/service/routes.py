@@ -21,7 +21,7 @@ from weft.service.prometheus import CONTENT_TYPE, exposition
 from weft.service.service import Service
 from weft.service.sse import LiveAnswers, place_of
 from weft.spark.execution.metrics import BatchMetrics
-from weft.spark.execution.progress import iso
+from weft.spark.execution.watermark import iso
 
 Name = Annotated[str, Path(description="The name of a query.")]
 Names = Annotated[list[str] | None, Query(max_length=100, description="Names of the queries to follow; none: all.")]

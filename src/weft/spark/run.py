@@ -21,9 +21,10 @@ from weft.spark.checkpoint.checkpoint import Checkpoint
 from weft.spark.checkpoint.files import CheckpointFiles
 from weft.spark.errors import NotServed
 from weft.spark.execution.metrics import BatchMetrics
-from weft.spark.execution.progress import iso, show_metrics, show_passes, show_trees
+from weft.spark.execution.progress import show_metrics, show_passes, show_trees
 from weft.spark.execution.recovery import Outputs, start
 from weft.spark.execution.stream_execution import StreamExecution
+from weft.spark.execution.watermark import iso
 from weft.spark.execution.woven import WovenQueries
 from weft.spark.queries.validate import CannotChange, Since
 from weft.spark.sinks.base import AnswerListener, Sink

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.engine import FOREVER
 from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.execution.metrics import BatchMetrics
 from weft.spark.execution.refresh import refreshed
+from weft.spark.execution.watermark import iso
 from weft.spark.final.report import KeptTreeState
 from weft.spark.physical.plan import PhysicalPlan
 
@@ -105,10 +104,3 @@ def show_metrics(
         "plan_changes": plan_changes,
         "seconds_by_phase": dict(progress.spent),
     }
-
-
-def iso(micros: int | None) -> str | None:
-    """A time in ISO 8601; none for none, and for the end of time."""
-    if micros is None or micros == FOREVER:
-        return None
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(micros // 1_000_000)) + f".{micros % 1_000_000:06d}Z"

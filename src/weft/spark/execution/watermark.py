@@ -56,3 +56,10 @@ def latest_that_counts(times: TimeOptions) -> int | None:
 
 def _later(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else max(one, other)
+
+
+def iso(micros: int | None) -> str | None:
+    """A time in ISO 8601; none for none, and for the end of time."""
+    if micros is None or micros == FOREVER:
+        return None
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(micros // 1_000_000)) + f".{micros % 1_000_000:06d}Z"
