@@ -112,16 +112,20 @@ class Checkpoint:
                         "or start with an empty checkpoint folder; `weft check` says what else is wrong"
                     )
 
-    def repair(self, record: BatchRecord) -> None:
-        """Remove what a run that was killed left behind: half-written files, and segments that no record names."""
+    def repair(self, record: BatchRecord) -> list[str]:
+        """Remove what a run that was killed left behind: half-written files, and segments that no record names.
+
+        Says which files those were.
+        """
         named = record.paths
-        for name in self.files.names("segments", recursive=True):
-            if f"segments/{name}" not in named:
-                self.files.delete(f"segments/{name}")
+        segments = (f"segments/{name}" for name in self.files.names("segments", recursive=True))
+        left = [name for name in segments if name not in named]
         if not record.is_initial:
-            for name in self.files.names("places"):
-                if f"places/{name}" != record.bucket_map_file:
-                    self.files.delete(f"places/{name}")
+            maps = (f"places/{name}" for name in self.files.names("places"))
+            left += [name for name in maps if name != record.bucket_map_file]
+        for name in left:
+            self.files.delete(name)
+        return left
 
 
 def other_format(job: Mapping[str, Any], version: int) -> tuple[str, str] | None:

@@ -59,12 +59,14 @@ class SparkOffsets:
         spoilt = sources or not all(map(self._readable, following))
         return [*commits, *sources, *(following if spoilt else ()), *sorted(begun), *sorted(lonely)]
 
-    def repair(self, last: int) -> None:
-        """Remove these: Spark cannot start with them, and begins the batch again."""
-        for name in self.torn(last):
+    def repair(self, last: int) -> list[str]:
+        """Remove these: Spark cannot start with them, and begins the batch again. Says which files those were."""
+        torn = self.torn(last)
+        for name in torn:
             folder, _, number = name.rpartition("/")
             self._store.delete(name)
             self._store.delete(f"{folder}/.{number}.crc")
+        return [f"spark/{name}" for name in torn]
 
     def _names(self, folder: str) -> list[str]:
         """Notes, without Spark's checksums and what it had not finished to write."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -20,7 +21,7 @@ from weft.spark.execution.context import BatchContext, BatchOutcome
 from weft.spark.execution.failing_queries import QueriesFailed
 from weft.spark.execution.metrics import BatchMetrics
 from weft.spark.execution.refresh import Refreshes, choose_refreshes
-from weft.spark.execution.watermark import END_OF_STREAM, EventTime, after_rows, latest_that_counts
+from weft.spark.execution.watermark import END_OF_STREAM, EventTime, after_rows, iso, latest_that_counts
 from weft.spark.final.report import BucketReport, Reports
 from weft.spark.final.task import BucketTask, final_aggregate
 from weft.spark.options import TimeOptions
@@ -31,6 +32,8 @@ from weft.spark.sinks.base import AnswerListener, BucketSink, DriverSink, Sink
 from weft.spark.sinks.corrupt_records import divert_corrupt_records
 from weft.spark.sinks.late_rows import late_rows
 from weft.spark.sinks.side_output import SideOutput
+
+logger = logging.getLogger(__name__)
 
 
 class TooManyValues(RunError):
@@ -74,7 +77,7 @@ class MicroBatchRunner:
         _refuse_after_drain(before)
         begun = time.perf_counter()
         with batch_settings(rows.sparkSession, self.bucket_map.buckets):
-            corrupt = 0 if self.corrupt_sink is None else divert_corrupt_records(batch, rows, self.corrupt_sink)
+            corrupt = self._divert_corrupt_records(rows, batch)
             partials = sub_aggregate(rows, self.physical, self.bucket_map, latest_that_counts(self.times)).persist()
             try:
                 # The watermark must be known before a window is answered, and it comes from all rows of the batch.
@@ -93,7 +96,7 @@ class MicroBatchRunner:
                 outcome = self._advance(partials, context)
             finally:
                 partials.unpersist()
-        return outcome.record, BatchMetrics.of(context, outcome, time.perf_counter() - begun)
+        return _finished(context, outcome)
 
     def run_bounded(self, rows: DataFrame) -> tuple[BatchRecord, BatchMetrics]:
         """All rows are there: one batch that answers every window."""
@@ -103,7 +106,7 @@ class MicroBatchRunner:
             ended = EventTime(None, END_OF_STREAM)
             context = BatchContext(0, BatchRecord.initial(), ended, begun, scattered=scattered)
             outcome = self._advance(partials, context)
-        return outcome.record, BatchMetrics.of(context, outcome, time.perf_counter() - begun)
+        return _finished(context, outcome)
 
     def run_idle(self, spark: SparkSession, before: BatchRecord, watermark: int) -> tuple[BatchRecord, BatchMetrics]:
         """A batch without rows: answer the windows that end by the watermark."""
@@ -114,7 +117,15 @@ class MicroBatchRunner:
             digest = before.input_digest
             context = BatchContext(before.batch + 1, before, moved, begun, input_digest=digest, idle=True)
             outcome = self._advance(nothing, context)
-        return outcome.record, BatchMetrics.of(context, outcome, time.perf_counter() - begun)
+        return _finished(context, outcome)
+
+    def _divert_corrupt_records(self, rows: DataFrame, batch: int) -> int:
+        if self.corrupt_sink is None:
+            return 0
+        count = divert_corrupt_records(batch, rows, self.corrupt_sink)
+        if count:
+            logger.warning("batch %d: %d records could not be read, and are in the side output", batch, count)
+        return count
 
     def _divert_late_rows(self, rows: DataFrame, context: BatchContext) -> None:
         before, first = context.before, context.input.first_slice or 0
@@ -206,6 +217,20 @@ class MicroBatchRunner:
         if self.listener is not None:
             shown = {name: table.slice(0, self.listener.rows) for name, table in reports.answers.items()}
             self.listener.take(batch, shown, _add({}, (report.answers for report in reports.buckets)))
+
+
+def _finished(context: BatchContext, outcome: BatchOutcome) -> tuple[BatchRecord, BatchMetrics]:
+    metrics = BatchMetrics.of(context, outcome, time.perf_counter() - context.begun)
+    logger.info(
+        "batch %d committed: %d rows, %d answers, %d late rows, watermark %s, %.2f s",
+        metrics.batch,
+        metrics.rows,
+        metrics.answers,
+        metrics.late,
+        iso(metrics.watermark),
+        metrics.seconds,
+    )
+    return outcome.record, metrics
 
 
 def _refuse_after_drain(before: BatchRecord) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -17,6 +18,8 @@ from weft.spark.options import TimeOptions
 from weft.spark.queries.registry import QueryRegistry
 from weft.spark.sinks.base import AnswerListener, JobSink, RepeatedSink, Sink
 from weft.spark.sinks.side_output import SideOutput
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,11 @@ def _repaired(checkpoint: Checkpoint, times: TimeOptions) -> tuple[BatchRecord, 
     checkpoint.agree(JobSettings(times.delay, times.allowed_lateness, times.retention))
     record = checkpoint.batches.newest()
     checkpoint.verify(record)
-    checkpoint.repair(record)
     offsets = SparkOffsets(checkpoint.files)
-    offsets.repair(record.spark_batch)
+    if record.is_initial:
+        logger.info("the checkpoint %s has no batch yet", checkpoint.files.uri)
+    else:
+        logger.info("go on after batch %d of the checkpoint %s", record.batch, checkpoint.files.uri)
+    for name in (*checkpoint.repair(record), *offsets.repair(record.spark_batch)):
+        logger.warning("removed %s, which a run that was killed left behind", name)
     return record, offsets

@@ -6,6 +6,7 @@ A group moves with all of its partials, in the order that they arrived in, so an
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ from weft.spark.checkpoint.checkpoint import Checkpoint
 from weft.spark.checkpoint.state_store import Segment, StateStore
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.session import batch_settings
+
+logger = logging.getLogger(__name__)
 
 REPORT = "bucket int, segment string"
 
@@ -136,4 +139,5 @@ def rescale(
     moved = replace(record, segments={bucket: tuple(mine) for bucket, mine in segments.items()}, bucket_map_file=name)
     moved, _ = checkpoint.batches.commit(moved, BatchRecord.initial())  # it names every segment
     checkpoint.repair(moved)
+    logger.info("the state of batch %d was in %d buckets, and is in %d now", record.batch, count, buckets)
     return moved

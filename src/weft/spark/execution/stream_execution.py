@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from collections.abc import Callable
@@ -24,12 +25,14 @@ from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.execution.progress import Progress
 from weft.spark.execution.recovery import Start
 from weft.spark.execution.statistics import Observer
-from weft.spark.execution.watermark import END_OF_STREAM, while_idle
+from weft.spark.execution.watermark import END_OF_STREAM, iso, while_idle
 from weft.spark.execution.woven import WovenQueries
 from weft.spark.partial.skew import weigh
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.session import batch_settings
 from weft.spark.sinks.base import RepeatedSink
+
+logger = logging.getLogger(__name__)
 
 
 class StreamExecution:
@@ -169,8 +172,10 @@ class StreamExecution:
             except Exception as error:
                 present = self._live.plan.workload.by_name
                 queries = [present[q.name] for q in physical.layout.queries if q.name in present]
-                if not self._live.expel(blame(error, rows, queries, self._job.planner)):
+                failed = blame(error, rows, queries, self._job.planner)
+                if not self._live.expel(failed):
                     raise
+                logger.warning("batch %d is run again without %s, which it failed for", batch, ", ".join(failed))
                 # Some buckets may have run it: what their workers remember of that is of another plan.
                 self.runner = replace(self.runner, epoch=uuid.uuid4().hex)
                 if isinstance(self.runner.sink, RepeatedSink):
@@ -182,6 +187,7 @@ class StreamExecution:
         with batch_settings(rows.sparkSession, buckets):
             bucket_map = weigh(rows, physical, buckets)
         name = self._checkpoint.write_bucket_map(bucket_map)
+        logger.info("groups are in %d buckets by the rows of the first batch", buckets)
         self.runner = replace(self.runner, bucket_map=bucket_map, bucket_map_file=name)
         self._placed = True
 
@@ -199,6 +205,7 @@ class StreamExecution:
 
     def _fail(self, error: Exception) -> None:
         """A batch without rows failed: `wait` tells."""
+        logger.error("a batch without rows failed, the run ends: %s", failure(error))
         self._failure = error
         self.query.stop()
 
@@ -210,6 +217,7 @@ class StreamExecution:
             return
         physical = self._live.take_up(before.batch + 1, before)
         if has_open_windows(physical.layout, before):
+            logger.info("no row for %.1f s: batch %d moves the watermark to %s", quiet, before.batch + 1, iso(due))
             self._finish(*self._run_idle(before, due))
 
     def _run_idle(self, before: BatchRecord, watermark: int) -> tuple[BatchRecord, BatchMetrics]:
