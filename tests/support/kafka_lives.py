@@ -116,7 +116,7 @@ def go_on(spark: Any, servers: str, folder: Path) -> None:
         topics.write("rows", as_json(rows(range(second, second + 10), second)))
         second += 10
         run.query.processAllAvailable()
-    joined = [change["reason"] for change in run.changes() if "rows of the past" in change["reason"]]
+    joined = [change["reason"] for change in run.changes() if "finished the backfill" in change["reason"]]
     run.drain()
     expect(topics, folder)
     found = find(topics, folder)

@@ -183,7 +183,7 @@ class Run:
         return self._live.changes()
 
     def _free_name(self) -> str:
-        taken = {*self.queries(), *self._live.ever()}
+        taken = {*self.queries(), *self._live.former_names()}
         return next(name for n in count(1) if (name := f"q{n}") not in taken)
 
     @property
@@ -214,7 +214,9 @@ class Run:
         seconds of each phase from the start of this run.
         """
         live = self._live
-        return show_metrics(self._driver.progress, time.time(), live.plan, live.version, live.waiting(), live.failed())
+        return show_metrics(
+            self._driver.progress, time.time(), live.plan, live.version, live.backfilling(), live.failed()
+        )
 
 
 def _time(text: str | None, since: Since) -> int | None:

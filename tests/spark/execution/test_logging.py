@@ -65,6 +65,6 @@ def test_a_batch_tells_of_corrupt_records(spark: Any, caplog: pytest.LogCaptureF
 
 
 def test_without_a_handler_of_the_users_nothing_is_printed() -> None:
-    code = "import logging, weft.spark.execution; logging.getLogger('weft.spark.execution.recovery').warning('said')"
+    code = "import logging, weft.spark.logs; logging.getLogger('weft.spark.execution.recovery').warning('said')"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (printed.stdout, printed.stderr) == ("", "")

@@ -13,7 +13,7 @@ from tests.support.streams import BEGIN, Stream, expected, settle
 from weft.spark.checkpoint.files import CheckpointFileError
 from weft.spark.checkpoint.plan_log import write_plan
 from weft.spark.errors import RunFailed
-from weft.spark.queries.backfill import Replays
+from weft.spark.queries.backfill import BackfillReader
 from weft.spark.queries.validate import CannotChange
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -57,12 +57,12 @@ def test_queries_read_the_source_again_and_go_on_with_the_stream(stream: Stream)
     begin = BEGIN + 20_000_000
     run.add(f"CREATE VIEW whole AS {PAST['whole']}", since="source")
     run.add(f"CREATE VIEW some AS {PAST['some']}", since="source", begin="2024-03-01 00:00:20")
-    with pytest.raises(CannotChange, match="still reads its past"):
+    with pytest.raises(CannotChange, match="still has a backfill"):
         run.replace("whole", PAST["whole"])
     stream.write(1)
     settle(run)
     until_nobody_waits(stream, run)
-    assert sum("got the rows of the past" in c["reason"] for c in run.changes()) >= 1
+    assert sum("finished the backfill" in c["reason"] for c in run.changes()) >= 1
     stream.write(1)
     settle(run)
     run.drain()
@@ -134,19 +134,21 @@ def test_a_query_that_joins_from_the_source_just_before_a_drain_gives_all_of_it(
 
 
 def test_a_past_that_a_stop_has_cut_short_is_read_by_a_drain(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Replays._read_again
-    monkeypatch.setattr(Replays, "_read_again", lambda self, here, held, reading, physical: reading.stopping.wait(60))
+    read = BackfillReader._read_again
+    monkeypatch.setattr(
+        BackfillReader, "_read_again", lambda self, here, held, reading, physical: reading.stopping.wait(60)
+    )
     run = stopped_while_it_waits(stream)
     assert run.metrics()["waiting"] == ["whole"]
 
     def stopped(self: Any, here: Any, held: Any, reading: Any, physical: Any) -> None:
         reading.stopping.set()
 
-    monkeypatch.setattr(Replays, "_read_again", stopped)
+    monkeypatch.setattr(BackfillReader, "_read_again", stopped)
     with pytest.raises(RunFailed, match=r"whole did not get the rows of the past.*drain again"):
         run.drain()
     run.stop()
-    monkeypatch.setattr(Replays, "_read_again", read)
+    monkeypatch.setattr(BackfillReader, "_read_again", read)
     run.drain()
     assert_answers(stream, {"first": None, "whole": None})
 
@@ -161,7 +163,7 @@ def test_a_start_that_fails_reads_no_past_any_more(stream: Stream, monkeypatch: 
     def refuse(*arguments: object) -> None:
         raise CannotChange("not here")
 
-    monkeypatch.setattr(Replays, "_read_again", read)
+    monkeypatch.setattr(BackfillReader, "_read_again", read)
     stopped_while_it_waits(stream)
     assert len(ended) == 1
     parts = ("weft.spark.sinks.parquet.ParquetSink.open", "weft.spark.execution.stream_execution._begun")

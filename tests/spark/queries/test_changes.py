@@ -1,4 +1,4 @@
-"""A job without Spark: changes are planned, mended, planned anew and written down as in a real one; rows are loops.
+"""A job without Spark: changes are planned, amended, replanned and written as in a real one; rows are loops.
 
 Whatever the script of rows, joins, leaves, replacements, plans, kills and restarts, every query gives every window of
 its time once.
@@ -6,6 +6,7 @@ its time once.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -336,7 +337,7 @@ def drifted(folder: Path, kind: type[Loom] = Slow) -> tuple[Loom, QueryRegistry]
     live = begin(planner, windows_of((6, 3), (6, 3), (6, 3), (6, 3)), folder)
     live.take_up(0, BatchRecord.initial())
     apart = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)
-    live._pending = replace(live._pending, plan=replace(apart[0], strategy="weave_share"))
+    live._next_plan = replace(live._next_plan, plan=replace(apart[0], strategy="weave_share"))
     return planner, live
 
 
@@ -350,7 +351,7 @@ def test_a_plan_that_drifted_is_made_anew_beside_the_job_and_taken_up_by_a_later
     live.take_up(2, BatchRecord(1, 6, 6))
     dropped, anew = live.changes()[-2:]
     assert (dropped["batch"], dropped["trees"], anew["batch"], anew["trees"]) == (1, 2, 2, 1)
-    assert anew["reason"] == "planned anew: 292.2% above what the curve lets expect"
+    assert anew["reason"] == "replanned: 292.2% above the cost that earlier plans predict"
     assert anew["cost_after"] < anew["cost_before"] == dropped["cost_after"]
 
 
@@ -364,7 +365,7 @@ def test_a_plan_that_another_change_overtook_is_thrown_away_and_made_once_more(t
     assert [tree.queries for tree in live.plan.trees] == [("q0", "q1")]
     assert [q.name for q in live.physical.layout.queries] == ["q0", "q1"]
     reasons = [c["reason"].partition(":")[0] for c in live.changes()]
-    assert reasons == ["woven", "dropped q2", "dropped q3", "planned anew"]
+    assert reasons == ["woven", "dropped q2", "dropped q3", "replanned"]
 
 
 class Failing(Loom):
@@ -374,7 +375,7 @@ class Failing(Loom):
         raise ValueError("not today")
 
 
-FAILED = "planning beside the job failed, the plan stays: ValueError: not today"
+FAILED = "replanning failed, the plan stays: ValueError: not today"
 
 
 def test_a_planner_that_fails_beside_the_job_leaves_it_as_it_was_and_says_why(tmp_path: Path) -> None:
@@ -384,11 +385,11 @@ def test_a_planner_that_fails_beside_the_job_leaves_it_as_it_was_and_says_why(tm
         tmp_path,
     )
     live.take_up(0, BatchRecord.initial())
-    plan, learned = live.plan, live._replanning._learned
+    plan, learned = live.plan, live._replanner._history
     for _ in range(2):
         live.observe(StreamStatistics(Fraction(1e8), Stream(groups=1_000.0)))
         live.wait_for_plan()
-        assert (live.plan, live._replanning._learned) == (plan, learned)
+        assert (live.plan, live._replanner._history) == (plan, learned)
     live.add([acq("more", Window(6, 3))], "now")
     live.take_up(1, BatchRecord(0, 5, 5))
     assert [c["reason"] for c in live.changes()] == ["woven", FAILED, "added more"], "told once"
@@ -408,9 +409,9 @@ def test_a_drifted_plan_stays_where_planning_fails_and_queries_come_and_go_on(tm
 def test_without_a_tolerance_no_plan_is_made_anew(tmp_path: Path) -> None:
     live = begin(loom(tolerance=None, rate=1e8), windows_of((6, 3), (6, 3)), tmp_path)
     apart = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)[0]
-    live._pending = replace(live._pending, plan=apart)
+    live._next_plan = replace(live._next_plan, plan=apart)
     live.drop(["q1"])
-    assert live._replanning.thread is None
+    assert live._replanner.thread is None
     assert loom(tolerance=0.05).options.deviation == Fraction(1, 20)
 
 
@@ -433,7 +434,7 @@ def test_a_query_with_other_columns_cannot_take_the_place_of_another(tmp_path: P
         live.replace(other)
     with pytest.raises(CannotChange, match="there is no query q7; there are q0"):
         live.replace(acq("q7", Window(6, 6)))
-    assert live._pending.physical is None
+    assert live._next_plan.physical is None
 
 
 def test_what_a_sink_refuses_does_not_join(tmp_path: Path) -> None:
@@ -504,17 +505,17 @@ def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(
     live.take_up(0, BatchRecord.initial())
     assert len(live.plan.trees) == 2
     live.observe(StreamStatistics(Fraction(1.05e3)))
-    assert live._replanning.thread is None, "within the tolerance"
+    assert live._replanner.thread is None, "within the tolerance"
     live.observe(StreamStatistics(Fraction(2e3)))
     live.wait_for_plan()
-    same = (len(live.plan.trees), live.plan.rate, live._pending.physical)
+    same = (len(live.plan.trees), live.plan.rate, live._next_plan.physical)
     assert same == (2, 2000, None), "the same trees are still the best"
     before = float(live.plan.cost)
     live.observe(StreamStatistics(Fraction(1e8)))
     live.wait_for_plan()
     live.take_up(1, BatchRecord(0, 5, 5))
     change = live.changes()[-1]
-    assert (change["reason"], change["trees"]) == ("planned anew: 100,000,000 rows a second, not 2,000", 1)
+    assert (change["reason"], change["trees"]) == ("replanned: 100,000,000 rows a second, not 2,000", 1)
     assert change["cost_after"] < change["cost_before"]
     assert change["cost_before"] > before, "the trees of before at the rate of now"
 
@@ -531,15 +532,15 @@ def test_plans_by_seconds_are_made_anew_where_groups_or_filters_are_not_what_the
     assert len(live.plan.trees) == 1
     same = StreamStatistics(Fraction(1_000_000), Stream())
     live.observe(same)
-    assert live._replanning.thread is None, "the stream is what the plan counts on"
+    assert live._replanner.thread is None, "the stream is what the plan counts on"
     live.observe(replace(same, stream=Stream(groups=1_000.0, selectivity=0.5)))
     live.wait_for_plan()
     live.take_up(1, BatchRecord(0, 5, 5))
-    said = "planned anew: 1,000 groups in a slice, not 1; 0.5 of the rows pass a filter, not 1"
+    said = "replanned: 1,000 groups in a slice, not 1; 0.5 of the rows pass a filter, not 1"
     assert [c["reason"] for c in live.changes()] == ["woven", said]
     assert len(live.plan.trees) == 2
     live.observe(replace(same, stream=Stream(groups=1_000.0, selectivity=0.5)))
-    assert live._replanning.thread is None, "it counts on that now"
+    assert live._replanner.thread is None, "it counts on that now"
 
 
 def test_other_phantoms_by_new_counts_are_told_of(tmp_path: Path) -> None:
@@ -574,7 +575,7 @@ def test_filters_in_other_classes_are_bound_beside_the_job_once_for_each_count(
     live = begin(loom(tolerance=0.1), windows_of((6, 3), (8, 4)), tmp_path)
     live.take_up(0, BatchRecord.initial())
     live.weigh_classes()
-    assert live._replanning.thread is None, "nothing was counted"
+    assert live._replanner.thread is None, "nothing was counted"
     live._planner.phantoms.signed += 1
     for batch in (1, 2):
         live.weigh_classes()
@@ -601,25 +602,25 @@ def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_p
     live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
     live.take_up(0, BatchRecord.initial())
     for name in ("q1", "q0"):
-        live._waiting.held[name] = BackfillRecord(9, None, "new")
-        live._replay_failed(name, BackfillRecord(9, None, "old"), OSError("of one that was dropped before"))
+        live._backfills.pending[name] = BackfillRecord(9, None, "new")
+        live._backfill_failed(name, BackfillRecord(9, None, "old"), OSError("of one that was dropped before"))
         assert name in live.plan.workload.by_name
-        live._replay_failed(name, live._waiting.held[name], OSError("gone"))
+        live._backfill_failed(name, live._backfills.pending[name], OSError("gone"))
         assert (name in live.plan.workload.by_name) == (name == "q0")
-    with pytest.raises(CannotChange, match="q0 cannot be answered: its past could not be read, OSError: gone"):
+    with pytest.raises(CannotChange, match="q0 cannot be answered: its backfill failed, OSError: gone"):
         live.take_up(1, BatchRecord(0, 5, 5))
-    assert live._pending.changes[-1].reason == "q1 left: its past could not be read, OSError: gone"
-    assert live.failed() == {"q1": "its past could not be read, OSError: gone"}
+    assert live._next_plan.changes[-1].reason == "q1 left: its backfill failed, OSError: gone"
+    assert live.failed() == {"q1": "its backfill failed, OSError: gone"}
 
 
 def test_a_past_that_a_full_disk_had_no_room_for_stops_the_job_and_a_restart_reads_it_again(tmp_path: Path) -> None:
     live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
     live.take_up(0, BatchRecord.initial())
-    live._waiting.held["q1"] = BackfillRecord(9, None, "new")
-    live._replay_failed("q1", live._waiting.held["q1"], OSError(28, "No space left on device"))
+    live._backfills.pending["q1"] = BackfillRecord(9, None, "new")
+    live._backfill_failed("q1", live._backfills.pending["q1"], OSError(28, "No space left on device"))
     assert "q1" in live.plan.workload.by_name
     with pytest.raises(
-        CheckpointFileError, match=r"the past of q1 .* disk is full.*make room and start again, nothing is lost"
+        CheckpointFileError, match=r"the backfill of q1 .* disk is full.*make room and start again, nothing is lost"
     ):
         live.take_up(1, BatchRecord(0, 5, 5))
 
@@ -629,7 +630,7 @@ def test_a_query_that_can_neither_get_its_past_nor_leave_stops_the_job_with_both
 ) -> None:
     live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
     live.take_up(0, BatchRecord.initial())
-    live._waiting.held["q1"] = BackfillRecord(9, None, "new")
+    live._backfills.pending["q1"] = BackfillRecord(9, None, "new")
 
     def full(self: CheckpointFiles, name: str, data: object) -> int:
         raise CheckpointFileError(
@@ -637,11 +638,48 @@ def test_a_query_that_can_neither_get_its_past_nor_leave_stops_the_job_with_both
         )
 
     monkeypatch.setattr(CheckpointFiles, "write", full)
-    live._replay_failed("q1", live._waiting.held["q1"], OSError("gone"))  # in a thread that nobody waits for
+    live._backfill_failed("q1", live._backfills.pending["q1"], OSError("gone"))  # in a thread that nobody waits for
     monkeypatch.undo()
-    both = r"q1 .*its past could not be read, OSError: gone.* asked/.* the disk is full; make room and start again"
+    both = r"q1 .*its backfill failed, OSError: gone.* asked/.* the disk is full; make room and start again"
     with pytest.raises(CheckpointFileError, match=both):
         live.take_up(1, BatchRecord(0, 5, 5))
     assert live.failed() == {}
     again = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
     assert [q.name for q in again.plan.workload] == ["q0", "q1"]
+
+
+def test_changes_are_logged_with_their_values(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="weft")
+    live = begin(loom(tolerance=None), windows_of((6, 3), (8, 4)), tmp_path)
+    live.take_up(0, BatchRecord.initial())
+    live.add([acq("late", Window(9, 9))], "now")
+    live.drop(["q1"])
+    assert live.expel({"q0": "division by zero"})
+    live.take_up(1, BatchRecord(0, 5, 6))
+    logged = [(r.name, r.levelname, r.message, r.context) for r in caplog.records]  # type: ignore[attr-defined]
+    assert logged[0][:3] == ("weft.spark.queries.registry", "INFO", "query joins: query=late, since=now")
+    assert logged[0][3] == {"query": "late", "since": "now"}
+    assert [message for *_, message, _ in logged[1:4]] == [
+        "query leaves: query=q1, reason=dropped q1",
+        "query leaves: query=q0, reason=q0 left: division by zero",
+        "query fails and leaves: query=q0, reason=division by zero",
+    ]
+    assert logged[3][1] == "WARNING"
+    assert [(c["batch"], c["reason"]) for *_, message, c in logged[4:] if message.startswith("plan changes")] == [
+        (1, "added late"), (1, "dropped q1"), (1, "q0 left: division by zero"),
+    ]  # fmt: skip
+
+
+def test_replanning_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="weft.spark.queries.replanner")
+    live = begin(loom(rate=1e3, tolerance=0.1), windows_of((10, 5), (9, 3)), tmp_path)
+    live.observe(StreamStatistics(Fraction(10**8)))
+    live.wait_for_plan()
+    assert caplog.messages[0] == "replanning starts: queries=2"
+    assert caplog.messages[1].startswith("replanning finds a better plan: reason=replanned: 100,000,000 rows")
+    failing = Failing(None, JobOptions(strategy="weave_share", technique="panes", rate=1e3))
+    live = begin(failing, windows_of((10, 5), (9, 3)), tmp_path / "failing")
+    live.observe(StreamStatistics(Fraction(10**8)))
+    live.wait_for_plan()
+    assert caplog.records[-1].levelname == "WARNING"
+    assert caplog.messages[-1] == FAILED

@@ -1,1 +1,1 @@
-"""Which queries are in the job: how they join, leave, wait for their past, and are replanned."""
+"""Which queries are in the job: how they join, leave, are backfilled and replanned."""

@@ -1,4 +1,4 @@
-"""Queries that wait for their past: each has a pool for what comes, until a batch takes in what came before."""
+"""Queries with a backfill: each has a pool for new rows until a batch takes in the rows from before it joined."""
 
 from __future__ import annotations
 
@@ -13,97 +13,103 @@ from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.plan_log import BackfillRecord
 from weft.spark.physical.backfilled import BackfilledPartials
 from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.queries.backfill import Replays
-from weft.spark.queries.pending import NextPlan
+from weft.spark.queries.backfill import BackfillReader
+from weft.spark.queries.change import Join
 
 
 @dataclass(frozen=True, slots=True)
-class Pasts:
-    """Of the plan that a batch takes up: who waits, and whose past the batch takes in."""
+class BackfillUpdate:
+    """What the first batch of a plan does about backfills: which still run, and which it takes in."""
 
-    held: Mapping[str, BackfillRecord] = field(default_factory=dict)
-    arrived: Mapping[str, BackfillRecord] = field(default_factory=dict)
+    pending: Mapping[str, BackfillRecord] = field(default_factory=dict)
+    completed: Mapping[str, BackfillRecord] = field(default_factory=dict)
     pools: tuple[TreeLayout, ...] = ()
-    """Of those who begin to wait."""
-    replayed: tuple[BackfilledPartials, ...] = ()
+    """Of queries whose backfill starts."""
+    partials: tuple[BackfilledPartials, ...] = ()
 
     def readers(self, joined: Iterable[str]) -> dict[str, Reader]:
-        """What those who join and wait will see."""
-        return {n: Reader(self.held[n].begin, (self.held[n].pool,)) for n in joined if n in self.held}
+        """What queries that join with a backfill will see."""
+        return {n: Reader(self.pending[n].begin, (self.pending[n].pool,)) for n in joined if n in self.pending}
 
 
 class Backfills:
-    """Who waits, from the batch that took it up to the one that takes in its past.
+    """Queries with a backfill, from the batch that they join with to the batch that takes the backfill in.
 
-    Called under the lock of the one that has it; what is read beside the job has threads of its own (see `replay`).
+    Its owner calls it under a lock; the backfills run in their own threads (see `backfill`).
     """
 
-    def __init__(self, replays: Replays, held: Mapping[str, BackfillRecord]) -> None:
-        self.held = dict(held)
-        self._replays = replays
+    def __init__(self, reader: BackfillReader, pending: Mapping[str, BackfillRecord]) -> None:
+        self.pending = dict(pending)
+        self._reader = reader
 
     @contextmanager
-    def unless_it_fails(self) -> Iterator[None]:
-        """Who waits changes with a plan that is written down, or not at all: a drain that failed is tried again."""
-        before = dict(self.held)
+    def restored_on_failure(self) -> Iterator[None]:
+        """Backfills change with a plan that is written, or not at all: a failed drain may be tried again."""
+        before = dict(self.pending)
         try:
             yield
         except BaseException:
-            self.held = before
+            self.pending = before
             raise
 
-    def arrive(self) -> dict[str, BackfillRecord]:
-        """Those whose past is there, and who wait no longer."""
-        ready = {name: held for name, held in self.held.items() if self._replays.done(name, held)}
-        self.held = {name: held for name, held in self.held.items() if name not in ready}
+    def take_completed(self) -> dict[str, BackfillRecord]:
+        """Those that are complete, which are no longer pending."""
+        ready = {name: backfill for name, backfill in self.pending.items() if self._reader.done(name, backfill)}
+        self.pending = {name: backfill for name, backfill in self.pending.items() if name not in ready}
         return ready
 
-    def arrived_again(
-        self, arrived: Mapping[str, BackfillRecord], queries: Mapping[str, ACQ]
+    def completed_again(
+        self, completed: Mapping[str, BackfillRecord], queries: Mapping[str, ACQ]
     ) -> dict[str, BackfillRecord]:
-        """Those of a batch that is repeated who are still there."""
-        return {n: held for n, held in arrived.items() if n in queries and self._replays.done(n, held)}
+        """Those of a repeated batch whose queries still exist."""
+        return {n: backfill for n, backfill in completed.items() if n in queries and self._reader.done(n, backfill)}
 
-    def pasts(
+    def update(
         self,
-        pending: NextPlan,
+        queries: Mapping[str, ACQ],
+        joining: Mapping[str, Join],
         bound: PhysicalPlan,
         before: BatchRecord,
-        arrived: Mapping[str, BackfillRecord],
+        completed: Mapping[str, BackfillRecord],
         following: int,
-    ) -> Pasts:
+    ) -> BackfillUpdate:
         """`following` is the first number that a pool may have."""
-        queries, groupings = pending.plan.workload.by_name, bound.groupings
-        pools = () if before.is_initial else self._hold(pending, bound, before, following)
-        named = enumerate(arrived.items(), len(bound.feeds))
-        replayed = (self._replays.replayed(n, queries[n], held, feed, groupings) for feed, (n, held) in named)
-        return Pasts(dict(self.held), arrived, pools, tuple(replayed))
+        groupings = bound.groupings
+        pools = () if before.is_initial else self._register(queries, joining, bound, before, following)
+        named = enumerate(completed.items(), len(bound.feeds))
+        partials = (self._reader.partials(n, queries[n], backfill, feed, groupings) for feed, (n, backfill) in named)
+        return BackfillUpdate(dict(self.pending), completed, pools, tuple(partials))
 
-    def _hold(
-        self, pending: NextPlan, bound: PhysicalPlan, before: BatchRecord, following: int
+    def _register(
+        self,
+        queries: Mapping[str, ACQ],
+        joining: Mapping[str, Join],
+        bound: PhysicalPlan,
+        before: BatchRecord,
+        following: int,
     ) -> tuple[TreeLayout, ...]:
-        """Those who join from the source wait: a pool for what is to come, each."""
+        """Each query that joins from the source gets a pool for new rows."""
         pools: list[TreeLayout] = []
         for name in (query.name for query in bound.layout.queries):
-            join = pending.joining.get(name)
+            join = joining.get(name)
             if join is not None and join.how == "source":
-                folder = self._replays.prepare(name, before.spark_batch)
-                held = self.held[name] = BackfillRecord(following + len(pools), join.begin, folder)
-                pools.append(self._replays.pool(pending.plan.workload.by_name[name], held.pool, bound.groupings))
+                folder = self._reader.prepare(name, before.spark_batch)
+                backfill = self.pending[name] = BackfillRecord(following + len(pools), join.begin, folder)
+                pools.append(self._reader.pool(queries[name], backfill.pool, bound.groupings))
         return tuple(pools)
 
     def begin(self, queries: Mapping[str, ACQ], groupings: Sequence[tuple[str, ...]]) -> None:
-        """Read what they wait for, where that is not being done."""
-        for name, held in self.held.items():
-            self._replays.begin(name, queries[name], held, groupings)
+        """Start those that do not run."""
+        for name, backfill in self.pending.items():
+            self._reader.begin(name, queries[name], backfill, groupings)
 
     def forget(self, names: Iterable[str]) -> None:
         for name in names:
-            held = self.held.pop(name, None)
-            if held is not None:
-                self._replays.forget(name, held)
+            backfill = self.pending.pop(name, None)
+            if backfill is not None:
+                self._reader.forget(name, backfill)
 
-    def taken_in(self, arrived: Mapping[str, BackfillRecord]) -> None:
-        """What came from the past is in the state."""
-        for name, held in arrived.items():
-            self._replays.forget(name, held)
+    def remove(self, completed: Mapping[str, BackfillRecord]) -> None:
+        """They are in the state."""
+        for name, backfill in completed.items():
+            self._reader.forget(name, backfill)

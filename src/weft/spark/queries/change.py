@@ -10,17 +10,17 @@ from weft.model import ACQ
 from weft.spark.checkpoint.change_log import ChangeRecord, JoiningQuery
 from weft.sql import parse
 
-Joining = Literal["now", "state", "source", "instead"]
-"""What a query sees that joins; `instead`: it goes on where another of its name has stopped."""
+JoinMode = Literal["now", "state", "source", "instead"]
+"""What a query that joins sees; `instead`: it continues where a query of the same name stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
     """How a query joins."""
 
-    how: Joining
+    how: JoinMode
     begin: int | None = None
-    """Of one that reads the source again: rows before it are not its own; None: all are."""
+    """For a backfill: rows before it are left out; None: no row is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class QueryChange:
     leaving: Mapping[str, str]
     """The text of each, by name."""
     joining: Sequence[ACQ]
-    how: Mapping[str, Joining]
-    """What those who join see of the past, by name."""
+    how: Mapping[str, JoinMode]
+    """What each query that joins sees of earlier rows, by name."""
     begin: int | None = None
-    """For those who read the source again."""
+    """For backfills."""
 
     @property
     def joins(self) -> dict[str, Join]:
@@ -49,4 +49,4 @@ class QueryChange:
         for written in record.joining:
             (query,) = parse(written.text, event_time=event_time, name=written.name)
             joining.append(replace(query, ttl=written.ttl))
-        return cls(record.leaving, joining, cast(Mapping[str, Joining], record.how), record.begin)
+        return cls(record.leaving, joining, cast(Mapping[str, JoinMode], record.how), record.begin)

@@ -1,4 +1,4 @@
-"""Who came to a job and left it while it ran, and until when each stays."""
+"""Which queries joined and left a job while it ran, and how long each stays."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ from weft.spark.queries.change import QueryChange
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What a restart must know of them beside their texts."""
+    """What a restart must know about them beside their texts."""
 
     live: tuple[str, ...] = ()
     """Queries that joined while the job ran."""
     dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The texts of those that left, by name."""
+    """The texts of queries that left, by name."""
     ttls: Mapping[str, Ttl] = field(default_factory=dict)
-    """Of queries that do not stay for ever."""
+    """Of queries with FOR or UNTIL."""
     asked: int = 0
-    """Changes that were asked for since the checkpoint began."""
+    """Changes since the checkpoint began."""
 
     @classmethod
     def of(cls, record: PlanRecord) -> Membership:
         return cls(record.live, record.dropped, record.lives, record.asked)
 
     def after(self, change: QueryChange) -> Membership:
-        """One change more was asked for."""
+        """After one more change."""
         staying = {name: ttl for name, ttl in self.ttls.items() if name not in change.leaving}
         return Membership(
-            live_after(self.live, change),
-            and_dropped(self.dropped, change.leaving),
+            joined_after(self.live, change),
+            with_dropped(self.dropped, change.leaving),
             {**staying, **ttls_of(change.joining)},
             self.asked + 1,
         )
 
     def begun(self, at: int | None) -> Membership:
-        """A life begins with the first batch that knows the time."""
+        """A TTL begins with the first batch whose time is known."""
         return replace(self, ttls={name: ttl.begun(at) for name, ttl in self.ttls.items()})
 
     def ended(self, watermark: int | None) -> list[str]:
-        """Who has answered its last window."""
+        """Queries that have answered their last window."""
         ends = {name: ttl.until for name, ttl in self.ttls.items()}
         return [n for n, end in ends.items() if watermark is not None and end is not None and end <= watermark]
 
 
-def live_after(live: Iterable[str], change: QueryChange) -> tuple[str, ...]:
+def joined_after(live: Iterable[str], change: QueryChange) -> tuple[str, ...]:
     return (*(name for name in live if name not in change.leaving), *(q.name for q in change.joining))
 
 
-def and_dropped(dropped: Mapping[str, tuple[str, ...]], leaving: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Each text once, though it may have come and gone more often."""
+def with_dropped(dropped: Mapping[str, tuple[str, ...]], leaving: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Each text once, even if the query joined and left several times."""
     more = {name: tuple(dict.fromkeys((*dropped.get(name, ()), text))) for name, text in leaving.items()}
     return {**dropped, **more}
 
@@ -63,7 +63,7 @@ def ttls_of(queries: Iterable[ACQ]) -> dict[str, Ttl]:
 
 
 def with_ttls(layout: Layout, ttls: Mapping[str, Ttl]) -> Layout:
-    """Queries give no window that ends after their life."""
+    """Queries answer no window that ends after their TTL."""
     if not ttls:
         return layout
     ends = {name: ttl.until for name, ttl in ttls.items()}

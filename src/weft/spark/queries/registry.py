@@ -1,17 +1,18 @@
-"""The queries of a run as they come and go.
+"""The queries of a run, which join and leave while it runs.
 
-A change mends the present plan when it is asked for, by whoever asks, and the next batch takes it up. Where mending has
-made a plan that costs too much, all queries are planned anew beside the running job, and a later batch takes that up.
+A change amends the plan at once, and the next batch takes it up. If the amended plan costs too much, all queries are
+replanned beside the running job, and a later batch takes up that plan.
 
-Those who ask, the batches, and the threads that plan and that read the past come here at the same time. What they share
-is frozen values, and all of them change under one lock, this one.
+Users, batches, the replanner thread and backfill threads call the registry concurrently. What they share is frozen
+values, which change under one lock, the one here.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from weft.engine import Layout
@@ -22,30 +23,32 @@ from weft.spark.checkpoint.change_log import delete_changes, read_changes, write
 from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
 from weft.spark.checkpoint.plan_log import BackfillRecord, PlanRecord, newest_plan, plan_changes, write_plan
 from weft.spark.errors import failure, is_full
+from weft.spark.logs import log_event
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 from weft.spark.physical.statistics import Fed, StreamStatistics
-from weft.spark.queries.backfill import Replays
+from weft.spark.queries.backfill import BackfillReader
 from weft.spark.queries.backfills import Backfills
 from weft.spark.queries.change import QueryChange
 from weft.spark.queries.membership import Membership, ttls_of
-from weft.spark.queries.pending import NextPlan
-from weft.spark.queries.replanner import Basis, Found, Replanner
-from weft.spark.queries.restore import former, resume
+from weft.spark.queries.replanner import Replanner, ReplanRequest, ReplanResult
+from weft.spark.queries.restore import former_plan, restore_queries
 from weft.spark.queries.validate import (
     CannotChange,
     Since,
     only,
-    refuse_after_the_end,
+    refuse_after_end,
+    refuse_existing,
     refuse_other_columns,
-    refuse_taken,
     refuse_unknown,
 )
-from weft.spark.queries.versions import ActivePlan, cut
+from weft.spark.queries.versions import ActivePlan, NextPlan, first_unseen
+
+logger = logging.getLogger(__name__)
 
 
 class QueryRegistry:
-    """Who is in the job, by which plan the next batch runs, and what is written down of it."""
+    """The queries of the job, the plan of the next batch, and what the checkpoint has of both."""
 
     def __init__(
         self,
@@ -53,71 +56,71 @@ class QueryRegistry:
         plan: Plan,
         physical: PhysicalPlan,
         store: CheckpointFiles,
-        opened: Callable[[Layout], None],
+        open_sink: Callable[[Layout], None],
         buckets: int = 1,
     ) -> None:
-        """`opened` is told of queries before the first batch that answers them; what it refuses does not join."""
-        self.replays = Replays(store, planner, buckets, self._replay_failed)
+        """`open_sink` gets queries before the first batch that answers them; what it refuses does not join."""
+        self.backfill_reader = BackfillReader(store, planner, buckets, self._backfill_failed)
         self._planner = planner
         self._store = store
-        self._opened = opened
+        self._open_sink = open_sink
         self._lock = threading.Lock()
-        self._broken: WeftError | None = None
+        self._error: WeftError | None = None
         self._ended = False
         self._failed: dict[str, str] = {}
-        self._fed = Fed()
+        self._feeding = Fed()
         record = newest_plan(store)
         if record is None:
-            self._pending = NextPlan(plan)
-            self._members = Membership(ttls=ttls_of(plan.workload))
-            self._waiting = Backfills(self.replays, {})
-            self._present = ActivePlan.first(plan, physical, self._members)
-            write_plan(store, self._present.record)
+            self._next_plan = NextPlan(plan)
+            self._membership = Membership(ttls=ttls_of(plan.workload))
+            self._backfills = Backfills(self.backfill_reader, {})
+            self._active_plan = ActivePlan.first(plan, physical, self._membership)
+            write_plan(store, self._active_plan.record)
         else:
-            self._resume(record, plan, physical)
-        self._replanning = Replanner(planner, self.plan, self._planned)
+            self._restore(record, plan, physical)
+        self._replanner = Replanner(planner, self.plan, self._planned)
 
-    def _resume(self, record: PlanRecord, given: Plan, physical: PhysicalPlan) -> None:
+    def _restore(self, record: PlanRecord, plan: Plan, physical: PhysicalPlan) -> None:
         written = read_changes(self._store, record.asked)
         asked = {n: QueryChange.of(change, self._planner.options.event_time) for n, change in written.items()}
-        resumed = resume(record, given.workload, asked, self._planner.options.event_time)
-        self._members = resumed.members
-        self._waiting = Backfills(self.replays, resumed.held)
-        self.replays.forget_all_but({**record.arrived, **resumed.held})
-        plan, bound = self._planner.weave(resumed.queries, record.groupings)
-        self._present = ActivePlan.resumed(record, physical)
-        if resumed.reads_slices:
-            self._present = replace(self._present, physical=former(record, self._planner))
-        self._pending = NextPlan(given).adopt(plan, bound, resumed.reason, record.cost, resumed.joining)
+        restored = restore_queries(record, plan.workload, asked, self._planner.options.event_time)
+        self._membership = restored.membership
+        self._backfills = Backfills(self.backfill_reader, restored.backfills)
+        self.backfill_reader.remove_all_but({**record.arrived, **restored.backfills})
+        restored_plan, bound = self._planner.weave(restored.queries, record.groupings)
+        self._active_plan = ActivePlan.restored(record, physical)
+        if restored.reads_slices:
+            self._active_plan = replace(self._active_plan, physical=former_plan(record, self._planner))
+        self._next_plan = NextPlan(plan).adopt(restored_plan, bound, restored.reason, record.cost, restored.joining)
 
     @property
     def plan(self) -> Plan:
-        """Of the queries that are there, which holds from the next batch on at the latest."""
-        return self._pending.plan
+        """The plan of the present queries, in use from the next batch on at the latest."""
+        return self._next_plan.plan
 
     @property
     def physical(self) -> PhysicalPlan:
-        """That the latest batch runs by."""
-        return self._present.physical
+        """The plan of the latest batch."""
+        return self._active_plan.physical
 
     @property
     def version(self) -> int:
         """How often the plan has changed in this run."""
-        return self._pending.version
+        return self._next_plan.version
 
     def add(self, queries: Sequence[ACQ], since: Since, begin: int | None = None) -> list[str]:
-        """`begin` is for those who read the source again: rows before it are not theirs."""
+        """`begin` is for backfills: rows before it are left out."""
         with self._lock:
-            refuse_taken(self.plan, queries)
+            refuse_existing(self.plan, queries)
             names = [q.name for q in queries]
-            self._mend(QueryChange({}, queries, dict.fromkeys(names, since), begin), f"added {', '.join(names)}")
+            self._amend(QueryChange({}, queries, dict.fromkeys(names, since), begin), f"added {', '.join(names)}")
             return names
 
     def preview(self, queries: Sequence[ACQ]) -> tuple[Plan, Plan]:
-        """The plan as it is, and as it would be with queries more; nothing changes, and no batch waits for it."""
+        """The plan now, and with more queries; nothing changes, and no batch waits for it."""
         with self._lock:
-            plan, groupings = self.plan, self._present.record.groupings
-        refuse_taken(plan, queries)
+            plan, groupings = self.plan, self._active_plan.record.groupings
+        refuse_existing(plan, queries)
         return plan, self._planner.preview(plan, queries, groupings)
 
     def drop(self, names: Sequence[str]) -> None:
@@ -128,90 +131,96 @@ class QueryRegistry:
             self._leave(names, f"dropped {', '.join(names)}")
 
     def replace(self, query: ACQ) -> None:
-        """The query takes the place of the one that has its name."""
+        """The query replaces the one of its name."""
         with self._lock:
             refuse_unknown(self.plan, [query.name])
-            if query.name in self._waits():
-                raise CannotChange(f"{query.name} still reads its past; replace it when it answers, or drop it")
+            if query.name in self._backfilling():
+                raise CannotChange(f"{query.name} still has a backfill; replace it when that is complete, or drop it")
             change = QueryChange(self._texts([query.name]), [query], {query.name: "instead"})
-            self._mend(change, f"replaced {query.name}")
+            self._amend(change, f"replaced {query.name}")
 
     def expel(self, failed: Mapping[str, str]) -> bool:
-        """Queries that cannot be answered leave; whether there were some, and others to go on with."""
+        """Queries that fail leave the job; whether there were any, and others to continue with."""
         with self._lock:
-            there = [name for name in failed if name in self.plan.workload.by_name]
-            if not there or len(there) == len(self.plan.workload):
+            existing = [name for name in failed if name in self.plan.workload.by_name]
+            if not existing or len(existing) == len(self.plan.workload):
                 return False
-            self._expel({name: failed[name] for name in there})
+            self._expel({name: failed[name] for name in existing})
             return True
 
     def _expel(self, failed: Mapping[str, str]) -> None:
-        self._leave(list(failed), "; ".join(f"{name} left: {said}" for name, said in failed.items()))
+        self._leave(list(failed), "; ".join(f"{name} left: {reason}" for name, reason in failed.items()))
         self._failed.update(failed)
+        for name, why in failed.items():
+            log_event(logger, "query fails and leaves", level=logging.WARNING, query=name, reason=why)
 
     def _leave(self, names: Sequence[str], reason: str) -> None:
-        self._mend(QueryChange(self._texts(names), (), {}), reason)
+        self._amend(QueryChange(self._texts(names), (), {}), reason)
 
     def _texts(self, names: Sequence[str]) -> dict[str, str]:
         return {name: self.plan.workload.by_name[name].identity for name in names}
 
-    def _mend(self, change: QueryChange, reason: str) -> None:
+    def _amend(self, change: QueryChange, reason: str) -> None:
         if change.joining:
-            refuse_after_the_end(self._ended)
-        groupings, running = self._present.record.groupings, self._pending.physical or self._present.physical
+            refuse_after_end(self._ended)
+        groupings, running = self._active_plan.record.groupings, self._next_plan.physical or self._active_plan.physical
         plan, physical = self._planner.mend(self.plan, change.joining, list(change.leaving), groupings)
         refuse_other_columns(physical.layout, running.layout, change.how)
         if change.joining:
-            self._opened(only(physical.layout, change.how.keys()))
-        members = self._members.after(change)
-        write_change(self._store, members.asked, change.record())
-        self._members = members
-        self._pending = self._pending.adopt(plan, physical, reason, float(self.plan.cost), change.joins)
-        self._waiting.forget(change.leaving)
-        self._replanning.plan_where_due(self._basis())
+            self._open_sink(only(physical.layout, change.how.keys()))
+        membership = self._membership.after(change)
+        write_change(self._store, membership.asked, change.record())
+        self._membership = membership
+        self._next_plan = self._next_plan.adopt(plan, physical, reason, float(self.plan.cost), change.joins)
+        for query in change.joining:
+            log_event(logger, "query joins", query=query.name, since=change.how[query.name])
+        for name in change.leaving:
+            log_event(logger, "query leaves", query=name, reason=reason)
+        self._backfills.forget(change.leaving)
+        self._replanner.replan_if_due(self._request())
 
     def observe(self, seen: StreamStatistics) -> None:
-        """The stream is like that: where the plan's estimate is off by it, a better one is looked for."""
+        """New statistics: if the plan's estimate is off, look for a better plan."""
         with self._lock:
-            self._replanning.observe(self._basis(), seen)
+            self._replanner.observe(self._request(), seen)
 
     def weigh_classes(self) -> None:
-        """Signatures were counted: begin to see, beside the job, whether filters should be in other classes."""
+        """Signatures were counted: see, beside the job, whether filters should be in other classes."""
         with self._lock:
-            self._replanning.weigh_classes(self._basis())
+            self._replanner.weigh_classes(self._request())
 
     def stop(self) -> None:
-        """No batch runs any more: end what is read and planned beside them."""
-        self.replays.stop()
+        """No batch runs any more: end backfills and replanning."""
+        self.backfill_reader.stop()
         self.wait_for_plan()
 
     def wait_for_plan(self) -> None:
-        """Until no plan is being made."""
+        """Until no replanning runs."""
         while True:
-            with self._lock:  # where threads are begun: one that is seen here can be waited for
-                thread = self._replanning.thread
+            with self._lock:  # threads start under this lock, so one that is seen here can be waited for
+                thread = self._replanner.thread
             if thread is None:
                 return
             thread.join()
 
-    def _basis(self) -> Basis:
-        bound = self._pending.physical or self._present.bare
-        return Basis(self.version, self.plan, self._present.record.groupings, bound.classes)
+    def _request(self) -> ReplanRequest:
+        bound = self._next_plan.physical or self._active_plan.bare
+        return ReplanRequest(self.version, self.plan, self._active_plan.record.groupings, bound.classes)
 
-    def _planned(self, found: Found) -> None:
-        """In a thread of its own. What was overtaken by another change is thrown away, and redone where still due."""
+    def _planned(self, result: ReplanResult) -> None:
+        """In the thread of the replanner. An outdated result is dropped, and replanning starts again if still due."""
         with self._lock:
-            now = self._basis()
-            self._tell(self._replanning.end(found, found.basis.holds(now)))
-            if not found.basis.holds(now):
-                self._replanning.plan_where_due(now)
-            elif found.failed is not None:
+            now = self._request()
+            self._note(self._replanner.end(result, result.request.holds(now)))
+            if not result.request.holds(now):
+                self._replanner.replan_if_due(now)
+            elif result.failed is not None:
                 return
-            elif found.plan is not None and found.physical is not None:
-                cost = float(found.basis.plan.cost)
-                self._pending = self._pending.adopt(found.plan, found.physical, found.reason, cost)
+            elif result.plan is not None and result.physical is not None:
+                cost = float(result.request.plan.cost)
+                self._next_plan = self._next_plan.adopt(result.plan, result.physical, result.reason, cost)
             else:
-                self._pending = replace(self._pending, plan=found.basis.plan)
+                self._next_plan = replace(self._next_plan, plan=result.request.plan)
 
     def tell_of_phantoms(self, fed: str | None, flow: float | None = None) -> None:
         """Groups were counted anew, and other groupings feed others by that; how partials are made is no plan's.
@@ -220,119 +229,122 @@ class QueryRegistry:
         """
         with self._lock:
             now = Fed(fed, flow)
-            self._tell(now.difference(self._fed))
-            self._fed = now
+            self._note(now.difference(self._feeding))
+            self._feeding = now
 
-    def _tell(self, reason: str | None) -> None:
+    def _note(self, reason: str | None) -> None:
         if reason is not None:
-            self._pending = self._pending.tell(reason, self._present.bare)
+            self._next_plan = self._next_plan.tell(reason, self._active_plan.bare)
 
     def take_up(self, batch: int, before: BatchRecord) -> PhysicalPlan:
-        """The binding that this batch runs by."""
+        """The plan that this batch runs by."""
         with self._lock:
-            if self._broken is not None:
-                raise self._broken
+            if self._error is not None:
+                raise self._error
             self._ended = self._ended or before.drained
-            self._begin_and_end_lives(before)
-            with self._waiting.unless_it_fails():
+            self._begin_and_end_ttls(before)
+            with self._backfills.restored_on_failure():
                 self._take_up(batch, before)
-            self._waiting.begin(self.plan.workload.by_name, self.physical.groupings)
+            self._backfills.begin(self.plan.workload.by_name, self.physical.groupings)
             return self.physical
 
     def _take_up(self, batch: int, before: BatchRecord) -> None:
-        arrived = self._find_arrived(batch)
-        pending, bound = self._pending, self._pending.physical
+        completed = self._completed_backfills(batch)
+        next_plan, bound = self._next_plan, self._next_plan.physical
         if bound is None:
-            self._present = self._present.going_on(batch)
+            self._active_plan = self._active_plan.going_on(batch)
             return
-        pasts = self._waiting.pasts(pending, bound, before, arrived, self._present.following(before))
-        present = self._present.succeeded(batch, before, pending, bound, self._members, pasts)
-        write_plan(self._store, present.record)
-        delete_changes(self._store, self._members.asked)
-        self._present, self._pending = present, pending.taken_up()
+        queries, following = next_plan.plan.workload.by_name, self._active_plan.following(before)
+        update = self._backfills.update(queries, next_plan.joining, bound, before, completed, following)
+        active = self._active_plan.succeeded(batch, before, next_plan, bound, self._membership, update)
+        write_plan(self._store, active.record)
+        delete_changes(self._store, self._membership.asked)
+        self._active_plan, self._next_plan = active, next_plan.taken_up()
+        for change in next_plan.changes:
+            log_event(logger, "plan changes", batch=batch, **asdict(change))
 
     def take_up_last(self, batch: int, before: BatchRecord) -> None:
-        """The stream has ended: nobody joins any more, and all who wait get their past before the last batch.
+        """The stream has ended: no query joins any more, and all backfills are complete before the last batch.
 
-        Those who joined since the batch before have theirs read only from here on.
+        Backfills of queries that joined since the batch before start here.
         """
         with self._lock:
             self._ended = True
         self.take_up(batch, before)
-        self.replays.wait()
+        self.backfill_reader.wait()
 
-    def _begin_and_end_lives(self, before: BatchRecord) -> None:
-        """A life begins with the first batch that knows the time; who has answered its last window leaves the plan."""
-        begun = self._members.begun(cut(before))
-        starting = [name for name, ttl in begun.ttls.items() if ttl != self._members.ttls[name]]
+    def _begin_and_end_ttls(self, before: BatchRecord) -> None:
+        """A TTL begins with the first batch whose time is known; a query leaves after its last window."""
+        begun = self._membership.begun(first_unseen(before))
+        starting = [name for name, ttl in begun.ttls.items() if ttl != self._membership.ttls[name]]
         if starting:
-            self._members = begun
-            self._tell(f"the TTL of {', '.join(starting)} began")
-        # A job needs a query: the last one stays, and has nothing more to answer.
+            self._membership = begun
+            self._note(f"the TTL of {', '.join(starting)} began")
+        # A job needs a query: the last one stays, with nothing more to answer.
         ended = begun.ended(before.watermark)[: len(self.plan.workload) - 1]
         if ended:
             self._leave(ended, f"the TTL of {', '.join(ended)} ended")
 
-    def _find_arrived(self, batch: int) -> dict[str, BackfillRecord]:
-        """Those whose past is there, and joins with this batch."""
-        ready, record = self._waiting.arrive(), self._present.record
+    def _completed_backfills(self, batch: int) -> dict[str, BackfillRecord]:
+        """Backfills that are complete and join with this batch."""
+        ready, record = self._backfills.take_completed(), self._active_plan.record
         if ready:
-            self._tell(f"{', '.join(ready)} got the rows of the past")
+            self._note(f"{', '.join(ready)} finished the backfill")
         if batch == record.batch:  # the batch is repeated
-            ready |= self._waiting.arrived_again(record.arrived, self.plan.workload.by_name)
+            ready |= self._backfills.completed_again(record.arrived, self.plan.workload.by_name)
         return ready
 
     def committed(self) -> None:
-        """The batch that this plan began with counts: what it took in from the past is in the state."""
+        """The first batch of this plan counts: the backfills that it took in are in the state."""
         with self._lock:
-            self._waiting.taken_in(self._present.record.arrived)
+            self._backfills.remove(self._active_plan.record.arrived)
 
-    def _replay_failed(self, name: str, held: BackfillRecord, error: Exception) -> None:
+    def _backfill_failed(self, name: str, held: BackfillRecord, error: Exception) -> None:
         with self._lock:
-            said = f"its past could not be read, {type(error).__name__}: {error}"
-            waits = self._waiting.held.get(name) == held
-            if waits and is_full(error):  # no fault of the query: a restart reads its past again
-                self._broken = CheckpointFileError(f"the past of {name} could not be kept: {failure(error)}")
+            reason = f"its backfill failed, {type(error).__name__}: {error}"
+            waits = self._backfills.pending.get(name) == held
+            if waits and is_full(error):  # not caused by the query: a restart does the backfill again
+                self._error = CheckpointFileError(f"the backfill of {name} could not be written: {failure(error)}")
             elif waits and len(self.plan.workload) > 1:
                 try:
-                    self._expel({name: said})
-                except Exception as failed:  # nobody waits for this thread: the next batch is told
-                    self._broken = CheckpointFileError(f"{name} could not leave, though {said}: {failure(failed)}")
-            elif waits:  # nobody else is there to go on with
-                self._broken = CannotChange(f"{name} cannot be answered: {said}; mend the source, or drop the query")
+                    self._expel({name: reason})
+                except Exception as failed:  # nothing waits for this thread: the next batch raises it
+                    self._error = CheckpointFileError(f"{name} could not leave, though {reason}: {failure(failed)}")
+            elif waits:  # there is no other query to continue with
+                self._error = CannotChange(f"{name} cannot be answered: {reason}; repair the source, or drop the query")
 
     def failed(self) -> dict[str, str]:
-        """Queries that left this run because they could not be answered, with the reason."""
+        """Queries that left this run because they failed, with the reason."""
         with self._lock:
-            return {name: said for name, said in self._failed.items() if name not in self.plan.workload.by_name}
+            return {name: reason for name, reason in self._failed.items() if name not in self.plan.workload.by_name}
 
-    def waiting(self) -> list[str]:
-        """Queries that still read their past."""
+    def backfilling(self) -> list[str]:
+        """Queries with a backfill that is not complete."""
         with self._lock:
-            return self._waits()
+            return self._backfilling()
 
-    def _waits(self) -> list[str]:
-        return [*self._waiting.held, *(n for n, join in self._pending.joining.items() if join.how == "source")]
+    def _backfilling(self) -> list[str]:
+        return [*self._backfills.pending, *(n for n, join in self._next_plan.joining.items() if join.how == "source")]
 
-    def ever(self) -> set[str]:
+    def former_names(self) -> set[str]:
         """The names of all queries that left."""
         with self._lock:
-            return set(self._members.dropped)
+            return set(self._membership.dropped)
 
     def changes(self) -> list[dict[str, Any]]:
         with self._lock:
             return plan_changes(self._store)
 
     def until(self, name: str) -> int | None:
-        """The end of the query's life, once it has begun; None: it stays."""
+        """The end of the query's TTL, once it has begun; None: it stays."""
         with self._lock:
             refuse_unknown(self.plan, [name])
-            return self._members.ttls[name].until if name in self._members.ttls else None
+            return self._membership.ttls[name].until if name in self._membership.ttls else None
 
     def since(self, name: str) -> int | None:
-        """The begin of the first window that the query answers, once a batch has taken it up; None: it sees all."""
+        """The start of the first window that the query answers, once a batch has taken it up; None: it sees all."""
         with self._lock:
-            reader = self._present.record.standing.readers.get(name)
-            if reader is None or name in self._pending.joining:
+            reader = self._active_plan.record.standing.readers.get(name)
+            if reader is None or name in self._next_plan.joining:
                 raise CannotChange(f"no batch has taken up a query {name} yet")
         return reader.since

@@ -1,11 +1,12 @@
-"""Planning all queries anew beside the running job, in a thread, one plan at a time.
+"""Replanning all queries beside the running job, in a thread, one plan at a time.
 
-It begins with a basis and ends with what was found. Meanwhile queries come and go: whether what was found still holds
-is for the one to say who is told of it.
+It starts with a request and ends with a result. Meanwhile queries join and leave: the receiver of the result decides
+whether it is still valid.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,130 +16,144 @@ from functools import partial
 from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve, deviates, excess
 from weft.plan import Plan
+from weft.spark.logs import log_event
 from weft.spark.physical.filter_classes import FilterClasses, better_classes
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 from weft.spark.physical.statistics import StreamStatistics
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
-class Basis:
-    """What planning begins with."""
+class ReplanRequest:
+    """What replanning starts from."""
 
     version: int
     plan: Plan
     groupings: tuple[tuple[str, ...], ...]
-    """That have their numbers."""
+    """Groupings that have numbers."""
     classes: tuple[FilterClasses, ...]
-    """That filters are in."""
+    """The classes of the filters."""
 
-    def holds(self, now: Basis) -> bool:
-        """Whether no other change was faster."""
+    def holds(self, now: ReplanRequest) -> bool:
+        """Whether nothing changed in the meantime."""
         return (self.version, self.groupings) == (now.version, now.groupings)
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """What plans are measured by."""
+class PlanningHistory:
+    """What plans are compared with."""
 
     curve: Curve
     stream: Stream = field(default_factory=Stream)
-    """What the plan counts on beside its rate."""
+    """What the plan assumes about the stream beside its rate."""
     signed: int = 0
-    """How often signatures had been counted when classes were last thought of."""
+    """How often signatures had been counted when filter classes were last chosen."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What planning ends with."""
+class ReplanResult:
+    """What replanning ends with."""
 
-    basis: Basis
-    learned: Learned
+    request: ReplanRequest
+    history: PlanningHistory
     reason: str = ""
     plan: Plan | None = None
-    """None: the plan of the basis stays, at the price that it has there."""
+    """None: the plan of the request stays, with its cost."""
     physical: PhysicalPlan | None = None
     failed: str | None = None
-    """Why nothing was found: the job's own plan stays, at its own price."""
+    """Why replanning failed: the plan of the job stays."""
 
 
 class Replanner:
-    """Called under the lock of the one that has it, who takes that lock when `found` is told, in the thread."""
+    """Its owner calls it under a lock, and takes that lock in `on_result`, which the thread calls."""
 
-    def __init__(self, planner: Planner, plan: Plan, found: Callable[[Found], None]) -> None:
+    def __init__(self, planner: Planner, plan: Plan, on_result: Callable[[ReplanResult], None]) -> None:
         self._planner = planner
-        self._found = found
-        self._learned = Learned(Curve(((len(plan.workload), plan.cost),)))
+        self._on_result = on_result
+        self._history = PlanningHistory(Curve(((len(plan.workload), plan.cost),)))
         self._failed: str | None = None
         self.thread: threading.Thread | None = None
-        """None: no plan is being made."""
+        """None: it is not replanning."""
 
-    def plan_where_due(self, basis: Basis) -> None:
-        """Where the mended plan has come too far from one that is made anew."""
-        curve = self._learned.curve
-        if self.thread is None and deviates(curve, basis.plan, self._planner.options.deviation):
-            above = float(excess(curve, basis.plan))
-            said = f"planned anew: {above:.1%} above what the curve lets expect"
-            self._begin(self._plan_anew, basis, self._learned, said)
+    def replan_if_due(self, request: ReplanRequest) -> None:
+        """Replan if the amended plan has drifted too far from a fresh one."""
+        curve = self._history.curve
+        if self.thread is None and deviates(curve, request.plan, self._planner.options.deviation):
+            above = float(excess(curve, request.plan))
+            reason = f"replanned: {above:.1%} above the cost that earlier plans predict"
+            self._begin(self._replan, request, self._history, reason)
 
-    def observe(self, basis: Basis, seen: StreamStatistics) -> None:
-        """Where the plan's estimate is off by what the stream is like."""
-        tolerance, counted = self._planner.options.deviation, StreamStatistics(basis.plan.rate, self._learned.stream)
+    def observe(self, request: ReplanRequest, seen: StreamStatistics) -> None:
+        """Replan if the plan's estimate does not fit the stream."""
+        tolerance, counted = self._planner.options.deviation, StreamStatistics(request.plan.rate, self._history.stream)
         if tolerance is None or self.thread is not None:
             return
-        if self._planner.is_off(basis.plan, counted, seen, tolerance):
-            now = replace(basis, plan=self._planner.at_rate(basis.plan, seen.rate))
-            said = "; ".join(seen.differences(counted, tolerance))
-            # What plans cost for another stream says nothing of this one.
-            learned = replace(self._learned, curve=Curve(()), stream=seen.stream)
-            self._begin(self._plan_anew, now, learned, f"planned anew: {said}")
+        if self._planner.is_off(request.plan, counted, seen, tolerance):
+            now = replace(request, plan=self._planner.at_rate(request.plan, seen.rate))
+            reason = "; ".join(seen.differences(counted, tolerance))
+            # Costs for another stream say nothing about this one.
+            history = replace(self._history, curve=Curve(()), stream=seen.stream)
+            self._begin(self._replan, now, history, f"replanned: {reason}")
 
-    def weigh_classes(self, basis: Basis) -> None:
-        """Where signatures were counted since classes of filters were last thought of."""
+    def weigh_classes(self, request: ReplanRequest) -> None:
+        """Choose filter classes again if signatures were counted since the last choice."""
         tolerance, signed = self._planner.options.deviation, self._planner.phantoms.signed
-        if tolerance is not None and self.thread is None and signed != self._learned.signed:
-            self._begin(self._class_anew, basis, replace(self._learned, signed=signed), tolerance)
+        if tolerance is not None and self.thread is None and signed != self._history.signed:
+            self._begin(self._reclassify, request, replace(self._history, signed=signed), tolerance)
 
-    def end(self, found: Found, holds: bool) -> str | None:
-        """What another change overtook leaves no more than its point on the curve.
+    def end(self, result: ReplanResult, holds: bool) -> str | None:
+        """A result that another change overtook adds only its point to the curve.
 
-        Says why planning failed: once, though it may be tried and fail again after every few batches.
+        Returns why replanning failed: once, though it may be tried and fail again after every few batches.
         """
         self.thread = None
-        self._learned = found.learned if holds else replace(self._learned, curve=found.learned.curve)
-        before, self._failed = self._failed, found.failed
-        return None if found.failed == before else found.failed
+        self._history = result.history if holds else replace(self._history, curve=result.history.curve)
+        before, self._failed = self._failed, result.failed
+        return None if result.failed == before else result.failed
 
-    def _begin(self, look: Callable[..., Found], basis: Basis, learned: Learned, *rest: object) -> None:
+    def _begin(
+        self, work: Callable[..., ReplanResult], request: ReplanRequest, history: PlanningHistory, *rest: object
+    ) -> None:
+        log_event(logger, "replanning starts", queries=len(request.plan.workload))
         self.thread = threading.Thread(
-            target=self._look, args=(look, basis, learned, *rest), name="weft-planner", daemon=True
+            target=self._run, args=(work, request, history, *rest), name="weft-planner", daemon=True
         )
         self.thread.start()
 
-    def _look(self, look: Callable[..., Found], basis: Basis, learned: Learned, *rest: object) -> None:
-        """In the thread. The job has a plan to go on with, so a failure here does not end it: it is told of."""
+    def _run(
+        self, work: Callable[..., ReplanResult], request: ReplanRequest, history: PlanningHistory, *rest: object
+    ) -> None:
+        """In the thread. The job has a valid plan, so a failure here does not stop it; it is reported."""
         try:
-            found = look(basis, learned, *rest)
+            result = work(request, history, *rest)
         except Exception as error:
-            said = f"planning beside the job failed, the plan stays: {type(error).__name__}: {error}"
-            found = Found(basis, replace(self._learned, signed=learned.signed), failed=said)
-        self._found(found)
+            reason = f"replanning failed, the plan stays: {type(error).__name__}: {error}"
+            result = ReplanResult(request, replace(self._history, signed=history.signed), failed=reason)
+        if result.failed is not None:
+            log_event(logger, result.failed, level=logging.WARNING)
+        elif result.plan is None:
+            log_event(logger, "replanning keeps the plan")
+        else:
+            log_event(logger, "replanning finds a better plan", reason=result.reason, cost=float(result.plan.cost))
+        self._on_result(result)
 
-    def _plan_anew(self, basis: Basis, learned: Learned, reason: str) -> Found:
-        seen = StreamStatistics(basis.plan.rate, learned.stream)
-        plan, curve = self._planner.anew(basis.plan.workload, learned.curve, seen)
-        found = Found(basis, replace(learned, curve=curve))
-        # What is there may be the better plan; then only the curve learns from the other.
-        if self._planner.price(plan, seen.stream) < self._planner.price(basis.plan, seen.stream):
-            found = replace(found, reason=reason, plan=plan, physical=self._planner.bind(plan, basis.groupings))
-        return found
+    def _replan(self, request: ReplanRequest, history: PlanningHistory, reason: str) -> ReplanResult:
+        seen = StreamStatistics(request.plan.rate, history.stream)
+        plan, curve = self._planner.anew(request.plan.workload, history.curve, seen)
+        result = ReplanResult(request, replace(history, curve=curve))
+        # The present plan may be better; then only the curve learns from the new one.
+        if self._planner.price(plan, seen.stream) < self._planner.price(request.plan, seen.stream):
+            result = replace(result, reason=reason, plan=plan, physical=self._planner.bind(plan, request.groupings))
+        return result
 
-    def _class_anew(self, basis: Basis, learned: Learned, tolerance: Fraction) -> Found:
-        """Where other classes make rows cheaper by more than the tolerance, the plan is bound with those."""
-        found = Found(basis, learned)
+    def _reclassify(self, request: ReplanRequest, history: PlanningHistory, tolerance: Fraction) -> ReplanResult:
+        """If other filter classes make rows cheaper by more than the tolerance, the plan uses them."""
+        result = ReplanResult(request, history)
         known = partial(self._planner.phantoms.occurrences, self._planner.stream)
-        reason = better_classes(basis.classes, known, tolerance)
+        reason = better_classes(request.classes, known, tolerance)
         if reason is not None:
-            bound = self._planner.bind(basis.plan, basis.groupings)
-            found = replace(found, reason=reason, plan=basis.plan, physical=bound)
-        return found
+            bound = self._planner.bind(request.plan, request.groupings)
+            result = replace(result, reason=reason, plan=request.plan, physical=bound)
+        return result

@@ -1,4 +1,4 @@
-"""The queries that a restart goes on with: those that are given, as the plan that is written down says."""
+"""The queries that a restart continues with: those of the caller, changed as the checkpoint says."""
 
 from __future__ import annotations
 
@@ -11,40 +11,42 @@ from weft.spark.checkpoint.plan_log import BackfillRecord, PlanRecord
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 from weft.spark.queries.change import Join, QueryChange
-from weft.spark.queries.membership import Membership, and_dropped, live_after, ttls_of, with_ttls
+from weft.spark.queries.membership import Membership, joined_after, ttls_of, with_dropped, with_ttls
 from weft.sql import parse
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredQueries:
     queries: Workload
-    members: Membership
+    membership: Membership
     joining: Mapping[str, Join]
-    """Who was not there when the job stopped, or was to join then."""
-    held: Mapping[str, BackfillRecord]
-    """Who waits on for its past."""
+    """Queries that were not in the job when it stopped, or were about to join."""
+    backfills: Mapping[str, BackfillRecord]
+    """Backfills that continue."""
     reason: str
 
     @property
     def reads_slices(self) -> bool:
-        """Whether some who join read what the former plan has kept."""
+        """Whether queries that join read what the former plan has kept."""
         return any(join.how in ("state", "instead") for join in self.joining.values())
 
 
-def resume(record: PlanRecord, given: Iterable[ACQ], asked: Mapping[int, QueryChange], event_time: str) -> Restored:
-    """The queries that are given, without those that were dropped and with those that were added while it ran, or were
-    to be when it stopped."""
+def restore_queries(
+    record: PlanRecord, queries: Iterable[ACQ], changes: Mapping[int, QueryChange], event_time: str
+) -> RestoredQueries:
+    """The queries of the caller, without those that were dropped and with those that were added while the job ran, or
+    were about to be when it stopped."""
     live, dropped = record.live, record.dropped
     joining: dict[str, Join] = {}
-    wanted = {q.name: q for q in given if q.identity not in dropped.get(q.name, ())}
+    wanted = {q.name: q for q in queries if q.identity not in dropped.get(q.name, ())}
     for name in live:
         if name not in wanted:
             (wanted[name],) = parse(record.texts[name], event_time=event_time, name=name)
-    for change in asked.values():
-        live = live_after(live, change)
-        # One that is given with another text by now is not the one that was to leave.
+    for change in changes.values():
+        live = joined_after(live, change)
+        # A query with another text by now is not the one that was to leave.
         gone = {name: q.identity for name, q in wanted.items() if change.leaving.get(name) == q.identity}
-        dropped = and_dropped(dropped, gone)
+        dropped = with_dropped(dropped, gone)
         wanted = {name: q for name, q in wanted.items() if name not in gone}
         for query in change.joining:
             if query.name not in wanted:
@@ -59,22 +61,22 @@ def resume(record: PlanRecord, given: Iterable[ACQ], asked: Mapping[int, QueryCh
     new = [*added, *changed]
     kept = {name: ttl for name, ttl in record.lives.items() if name in wanted and name not in changed}
     ttls = {**ttls_of(wanted[name] for name in new), **kept}
-    return Restored(
+    return RestoredQueries(
         queries=Workload(wanted.values()),
-        members=Membership(live, dropped, ttls, max(asked, default=record.asked)),
+        membership=Membership(live, dropped, ttls, max(changes, default=record.asked)),
         joining={**{name: Join("now") for name in new}, **joining},
-        held={name: held for name, held in record.held.items() if name in wanted and name not in changed},
+        backfills={name: backfill for name, backfill in record.held.items() if name in wanted and name not in changed},
         reason=_reason(added, changed, [name for name in record.texts if name not in wanted]),
     )
 
 
-def former(record: PlanRecord, planner: Planner) -> PhysicalPlan:
-    """The queries of a plan over the trees that it had: what the kept slices are of, for those who read them."""
+def former_plan(record: PlanRecord, planner: Planner) -> PhysicalPlan:
+    """The queries of a former plan over its trees, which the kept slices belong to."""
     texts = record.texts.items()
     queries = [parse(text, event_time=planner.options.event_time, name=name)[0] for name, text in texts]
-    _, bound = planner.weave(Workload(queries), record.groupings)
-    layout = replace(take_up(record.standing, bound.layout), held=frozenset(record.held))
-    return bound.with_layout(with_ttls(layout, record.lives))
+    _, physical = planner.weave(Workload(queries), record.groupings)
+    layout = replace(take_up(record.standing, physical.layout), held=frozenset(record.held))
+    return physical.with_layout(with_ttls(layout, record.lives))
 
 
 def _reason(added: list[str], changed: list[str], left: list[str]) -> str:

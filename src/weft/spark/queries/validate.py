@@ -1,4 +1,4 @@
-"""Changes that users ask for: what they may be, and how others are refused."""
+"""Which changes users may make, and how others are refused."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Literal
 from weft.engine import Layout
 from weft.model import ACQ, RunError
 from weft.plan import Plan
-from weft.spark.queries.change import Joining
+from weft.spark.queries.change import JoinMode
 
 Since = Literal["now", "state", "source"]
-"""What a query sees that joins."""
+"""What a query that joins sees."""
 
 
 class CannotChange(RunError):
     """A change that would leave the job without a query, or two of one name, or one name with other answers."""
 
 
-def refuse_after_the_end(ended: bool) -> None:
+def refuse_after_end(ended: bool) -> None:
     if ended:
         raise CannotChange(
             "this job was drained: its stream has ended, and a query that joins would answer nothing; "
@@ -27,7 +27,7 @@ def refuse_after_the_end(ended: bool) -> None:
         )
 
 
-def refuse_taken(plan: Plan, queries: Iterable[ACQ]) -> None:
+def refuse_existing(plan: Plan, queries: Iterable[ACQ]) -> None:
     for query in queries:
         if query.name in plan.workload.by_name:
             raise CannotChange(
@@ -38,12 +38,12 @@ def refuse_taken(plan: Plan, queries: Iterable[ACQ]) -> None:
 def refuse_unknown(plan: Plan, names: Iterable[str]) -> None:
     for name in names:
         if name not in plan.workload.by_name:
-            there = ", ".join(list(plan.workload.by_name)[:10])
-            raise CannotChange(f"there is no query {name}; there are {there}")
+            existing = ", ".join(list(plan.workload.by_name)[:10])
+            raise CannotChange(f"there is no query {name}; there are {existing}")
 
 
-def refuse_other_columns(layout: Layout, running: Layout, how: Mapping[str, Joining]) -> None:
-    """Whoever reads the answers of a name must find the columns that it had."""
+def refuse_other_columns(layout: Layout, running: Layout, how: Mapping[str, JoinMode]) -> None:
+    """Readers of the answers must find the same columns under the same name."""
     before = {q.name: q.schema for q in running.queries if how.get(q.name) == "instead"}
     for query in layout.queries:
         if query.name in before and not _alike(query.schema, before[query.name]):
@@ -54,7 +54,7 @@ def refuse_other_columns(layout: Layout, running: Layout, how: Mapping[str, Join
 
 
 def only(layout: Layout, names: Collection[str]) -> Layout:
-    """The layout as if it had no other queries."""
+    """The layout with these queries alone."""
     return layout.with_trees(lambda tree: replace(tree, queries=tuple(q for q in tree.queries if q.name in names)))
 
 

@@ -1,13 +1,12 @@
-"""The plan that batches run by, and how the next one follows on it.
+"""The plan that batches run by, and the plan of the next batch, where changes gather until a batch takes them up.
 
-What a query sees that joins is its windows from `since` on, and nothing is ever passed off as a full window that is
-not.
+A query that joins sees its windows from `since` on, and an incomplete window is never answered as a complete one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from weft.engine import GroupingLayout, Layout, QueryLayout
 from weft.engine.plan_transition import Reader, follow, reach_back
@@ -15,42 +14,76 @@ from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.plan_log import PlanChange, PlanRecord, plan_record
 from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.queries.backfills import Pasts
-from weft.spark.queries.change import Join, Joining
+from weft.spark.queries.backfills import BackfillUpdate
+from weft.spark.queries.change import Join, JoinMode
 from weft.spark.queries.membership import Membership, with_ttls
-from weft.spark.queries.pending import NextPlan
+
+
+@dataclass(frozen=True, slots=True)
+class NextPlan:
+    """The plan of the next batch, and what changed since the last one."""
+
+    plan: Plan
+    version: int = 0
+    """Grows with every change and with every better plan."""
+    physical: PhysicalPlan | None = None
+    """None: the active plan stays."""
+    joining: Mapping[str, Join] = field(default_factory=dict)
+    """Queries that are in no batch yet."""
+    changes: tuple[PlanChange, ...] = ()
+
+    def adopt(
+        self,
+        plan: Plan,
+        physical: PhysicalPlan,
+        reason: str,
+        cost_before: float | None,
+        joining: Mapping[str, Join] | None = None,
+    ) -> NextPlan:
+        """Another plan. A query that joined and left since the last batch does not join."""
+        joins = {n: j for n, j in {**self.joining, **(joining or {})}.items() if n in plan.workload.by_name}
+        changes = (*self.changes, PlanChange.to(plan, reason, cost_before))
+        return NextPlan(plan, self.version + 1, physical, joins, changes)
+
+    def tell(self, reason: str, bare: PhysicalPlan) -> NextPlan:
+        """The plan stays, and the next batch records a reason; `bare` is the plan without what former plans left."""
+        change = PlanChange.to(self.plan, reason, float(self.plan.cost))
+        return replace(self, physical=self.physical or bare, changes=(*self.changes, change))
+
+    def taken_up(self) -> NextPlan:
+        return NextPlan(self.plan, self.version)
 
 
 @dataclass(frozen=True, slots=True)
 class ActivePlan:
     record: PlanRecord
-    """What is written down of the plan."""
+    """What the checkpoint has of the plan."""
     bare: PhysicalPlan
-    """Of the plan alone."""
+    """The plan alone."""
     physical: PhysicalPlan
-    """With what former plans have left, and what is to come from the past."""
+    """With what former plans left, and with backfills."""
 
     @classmethod
-    def first(cls, plan: Plan, bare: PhysicalPlan, members: Membership) -> ActivePlan:
-        """Of a job that begins."""
-        physical = bare.with_layout(with_ttls(bare.layout, members.ttls))
+    def first(cls, plan: Plan, bare: PhysicalPlan, membership: Membership) -> ActivePlan:
+        """The plan of a new job."""
+        physical = bare.with_layout(with_ttls(bare.layout, membership.ttls))
         changes = (PlanChange.to(plan, "woven", None),)
-        return cls(_record(0, plan, physical, members, Pasts(), changes), bare, physical)
+        return cls(_record(0, plan, physical, membership, BackfillUpdate(), changes), bare, physical)
 
     @classmethod
-    def resumed(cls, record: PlanRecord, bare: PhysicalPlan) -> ActivePlan:
-        """Of a job that goes on; the next plan takes its place before a batch runs."""
+    def restored(cls, record: PlanRecord, bare: PhysicalPlan) -> ActivePlan:
+        """The plan of a restarted job; the next plan replaces it before a batch runs."""
         return cls(record, bare, bare.with_layout(with_ttls(bare.layout, record.lives)))
 
     def going_on(self, batch: int) -> ActivePlan:
-        """Without another plan. Only in its first batch is somebody fresh, or some past taken in."""
+        """The same plan. Only its first batch has new queries or takes backfills in."""
         if batch <= self.record.batch or not self.physical.layout.fresh:
             return self
         layout = replace(self.physical.layout, fresh=frozenset())
         return replace(self, physical=replace(self.physical.with_layout(layout), replayed=()))
 
     def following(self, before: BatchRecord) -> int:
-        """The first number that no tree has had of which something may still be kept."""
+        """The first tree number that is free: no kept state uses it."""
         standing = self.record.standing
         known = (*(t.number for t in (*standing.current, *standing.older)), *before.newest)
         return max(self.record.given, 1 + max(known))
@@ -59,53 +92,53 @@ class ActivePlan:
         self,
         batch: int,
         before: BatchRecord,
-        pending: NextPlan,
+        next_plan: NextPlan,
         bound: PhysicalPlan,
-        members: Membership,
-        pasts: Pasts,
+        membership: Membership,
+        update: BackfillUpdate,
     ) -> ActivePlan:
-        """By the plan that this batch takes up."""
-        joined = readers(bound.layout, pending.joining, self.physical.layout, before)
-        joined |= pasts.readers(joined)
+        """The next plan, from this batch on."""
+        joined = readers_of(bound.layout, next_plan.joining, self.physical.layout, before)
+        joined |= update.readers(joined)
         mark, newest = before.watermark, before.newest
-        after = replace(bound.layout, held=frozenset(pasts.held), fresh=frozenset(pasts.arrived))
+        after = replace(bound.layout, held=frozenset(update.pending), fresh=frozenset(update.completed))
         given = self.following(before)
-        layout = follow(self.record.standing, after, joined, cut(before), mark, newest, pasts.pools, given)
-        changes = pending.changes
-        if batch == self.record.batch:  # the batch is repeated: those that joined with it do so again
+        layout = follow(self.record.standing, after, joined, first_unseen(before), mark, newest, update.pools, given)
+        changes = next_plan.changes
+        if batch == self.record.batch:  # the batch is repeated: queries that joined with it join again
             again = {q.name for q in layout.queries} & set(self.record.fresh)
             layout = replace(layout, fresh=layout.fresh | again)
             changes = (*self.record.changes, *changes)
-        physical = replace(bound.with_layout(with_ttls(layout, members.ttls)), replayed=pasts.replayed)
-        return ActivePlan(_record(batch, pending.plan, physical, members, pasts, changes, given), bound, physical)
+        physical = replace(bound.with_layout(with_ttls(layout, membership.ttls)), replayed=update.partials)
+        return ActivePlan(_record(batch, next_plan.plan, physical, membership, update, changes, given), bound, physical)
 
 
-def cut(before: BatchRecord) -> int | None:
-    """The instant after every row seen so far; None: none has come."""
+def first_unseen(before: BatchRecord) -> int | None:
+    """The instant after every row seen so far; None: there was no row."""
     return None if before.max_event_time is None else before.max_event_time + 1
 
 
-def readers(layout: Layout, joining: Mapping[str, Join], running: Layout, before: BatchRecord) -> dict[str, Reader]:
-    """What those who join with this layout see; `running` is what the kept slices are of."""
-    found: dict[str, Reader] = {}
+def readers_of(layout: Layout, joining: Mapping[str, Join], running: Layout, before: BatchRecord) -> dict[str, Reader]:
+    """What queries that join with this layout see; `running` is the layout of the kept slices."""
+    readers: dict[str, Reader] = {}
     for tree in layout.current:
         for query in tree.queries:
             if query.name in joining:
-                past = _past(query, tree.grouping, joining[query.name].how, running, before)
-                found[query.name] = past or Reader(cut(before), ())
-    return found
+                kept = _reader_of(query, tree.grouping, joining[query.name].how, running, before)
+                readers[query.name] = kept or Reader(first_unseen(before), ())
+    return readers
 
 
-def _past(
-    query: QueryLayout, grouping: GroupingLayout, how: Joining, running: Layout, before: BatchRecord
+def _reader_of(
+    query: QueryLayout, grouping: GroupingLayout, how: JoinMode, running: Layout, before: BatchRecord
 ) -> Reader | None:
-    """The kept slices that reach furthest back for this query, if it reads some and some will do."""
+    """The kept slices that reach back furthest for this query, if it may read them and they fit."""
     if how in ("now", "source") or before.watermark is None:
         return None
     reader = reach_back(query, grouping, running, before.watermark, before.kept_from(running))
     if reader is None or how == "state":
         return reader
-    # What ended by the watermark was answered by the query that had this name before.
+    # The former query of this name has answered what ended by the watermark.
     opened = query.first_open(before.watermark)
     return replace(reader, since=opened if reader.since is None else max(reader.since, opened))
 
@@ -114,8 +147,8 @@ def _record(
     batch: int,
     plan: Plan,
     physical: PhysicalPlan,
-    members: Membership,
-    pasts: Pasts,
+    membership: Membership,
+    update: BackfillUpdate,
     changes: tuple[PlanChange, ...],
     given: int = 0,
 ) -> PlanRecord:
@@ -125,11 +158,11 @@ def _record(
         texts={q.name: q.identity for q in plan.workload},
         groupings=physical.groupings,
         given=given,
-        live=members.live,
-        dropped=members.dropped,
-        asked=members.asked,
-        lives=members.ttls,
-        held=pasts.held,
-        arrived=pasts.arrived,
+        live=membership.live,
+        dropped=membership.dropped,
+        asked=membership.asked,
+        lives=membership.ttls,
+        held=update.pending,
+        arrived=update.completed,
         changes=changes,
     )
