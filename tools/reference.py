@@ -14,9 +14,9 @@ from typing import Any
 
 import weft
 from tools import diagrams
-from weft.aggregates import AGGREGATES, HOLISTIC, Algebra
+from weft.aggregates import AGGREGATES, BUILT_IN, Algebra, keeps_values
+from weft.aggregates.aggregate import ALIASES
 from weft.aggregates.operators import ALGEBRAS, NEEDS, OWN, accepts
-from weft.aggregates.registry import BUILT_IN
 from weft.kernels.techniques import blocks, prefix
 from weft.kernels.techniques.registry import TECHNIQUES
 from weft.model import Call
@@ -29,10 +29,10 @@ from weft.optimizer.strategies import STRATEGIES
 from weft.schedule import POLICIES, policies
 from weft.spark import Job, Run, open_source
 from weft.spark.session import local_session
-from weft.sql.functions import ALIASES, CASTS, GENERATORS, KEEPS_ROWS, NONDETERMINISTIC, RANKINGS, SCALARS
+from weft.sql.functions import CASTS, GENERATORS, KEEPS_ROWS, NONDETERMINISTIC, RANKINGS, SCALARS
 
 DOCS = Path(__file__).parents[1] / "docs"
-SHIPPED = [name for name in AGGREGATES if name in BUILT_IN or name in HOLISTIC]
+SHIPPED = sorted(BUILT_IN)
 """Not those that somebody has registered since."""
 
 WRITTEN = "<!-- Generated from the code by `make docs`: change the docstrings, not this page. -->"
@@ -227,7 +227,7 @@ def _answer(name: str) -> str:
         return "bins of the window's values, by a sketch; Spark's where every value has one"
     if name == "top_k_sum":
         return "the first k of Spark's GROUP BY item, floats to 1e-9 relative"
-    if name in HOLISTIC:
+    if keeps_values(Call(name)):
         return "within Spark's bounds, by a sketch" if "approx" in name else "Spark's"
     exact = {"count", "max", "min", "bit_and", "bit_or", "bit_xor", "max_by", "min_by"}
     return "Spark's" if _kept(name) in exact else "Spark's, floats to 1e-9 relative"

@@ -32,7 +32,7 @@ BY_KEY = GroupingLayout(0, (pa.field("k0", pa.string()),))
 def query(name: str, window: Window, component: Component, type_: pa.DataType) -> QueryLayout:
     outputs = (Typed("key", pa.string(), (), 0), Typed("window_start", TIME), Typed("call", type_, (), 0))
     schema = pa.schema([("k", pa.string()), ("start", TIME), ("value", type_)])
-    return QueryLayout(name, window, None, (CallLayout("value", (component,), type_),), outputs, None, schema)
+    return QueryLayout(name, window, None, (CallLayout(Value(), (component,), type_),), outputs, None, schema)
 
 
 def layout(windows: Sequence[Window], value: pa.DataType = DOUBLE, trees: int = 1, technique: str = "blocks") -> Layout:

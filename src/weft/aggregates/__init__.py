@@ -1,24 +1,36 @@
-"""The algebra of aggregates: what is kept of rows, how it combines, how an answer is read from it."""
+"""The algebra of aggregates: what is kept of rows, how it combines, how an answer is read from it.
 
-from weft.aggregates.component import KINDS, Algebra, Component
-from weft.aggregates.holistic import HOLISTIC, NUMBERS_FROM, numbers_of, unserved
-from weft.aggregates.registry import AGGREGATES, EVENT_TIME, Aggregate, components
-from weft.aggregates.user import USERS, UserAggregate, learn, register
+kind        a kind of component: lift, merge, combine, hash table support
+combining   how partials become one, a type for each way
+lowering    how an answer is read, a type for each way
+aggregate   SQL names: the components of a call and how its answer is read
+families    the kinds and aggregates themselves, one module per family
+"""
+
+from weft.aggregates.aggregate import AGGREGATES, EVENT_TIME, Aggregate, add_family, components, keeps_values
+from weft.aggregates.combining import UserAggregate
+from weft.aggregates.component import Component
+from weft.aggregates.families import BUILT_IN, BUILT_IN_KINDS
+from weft.aggregates.families.counts_and_sums import ROWS
+from weft.aggregates.kind import KINDS, Algebra, Kind
+from weft.aggregates.user import USERS, learn, register
 
 __all__ = [
     "AGGREGATES",
+    "BUILT_IN",
+    "BUILT_IN_KINDS",
     "EVENT_TIME",
-    "HOLISTIC",
     "KINDS",
-    "NUMBERS_FROM",
+    "ROWS",
     "USERS",
     "Aggregate",
     "Algebra",
     "Component",
+    "Kind",
     "UserAggregate",
+    "add_family",
     "components",
+    "keeps_values",
     "learn",
-    "numbers_of",
     "register",
-    "unserved",
 ]

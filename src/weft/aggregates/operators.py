@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from weft.aggregates.component import CHOICE, FOLD, Algebra
+from weft.aggregates.kind import CHOICE, FOLD, Algebra
 
 _BY_PLACE = Algebra.ASSOCIATIVE | Algebra.SELECTIVE
 """Of equal keys the place decides, so the order of the arguments matters: not commutative."""

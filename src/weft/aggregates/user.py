@@ -20,33 +20,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from weft.aggregates.component import KINDS, Algebra, Component, Kind
-from weft.aggregates.holistic import HOLISTIC
-from weft.aggregates.registry import AGGREGATES, BUILT_IN, Aggregate, guarded
-from weft.model import WeftError
-
-Row = tuple[float, ...]
+from weft.aggregates.aggregate import Aggregate, Types, add_family, guarded
+from weft.aggregates.combining import Compiled, Row, UserAggregate
+from weft.aggregates.component import Component
+from weft.aggregates.families import BUILT_IN, BUILT_IN_KINDS
+from weft.aggregates.kind import KINDS, Algebra, Kind
+from weft.aggregates.lowering import NanFormula
+from weft.model import Call, WeftError
 
 WIDEST = 6
 """The most columns of a partial."""
-
-
-class UserAggregate(Protocol):
-    """A partial is a row of doubles. `combine` is associative and compiled by numba: numbers and tuples only."""
-
-    lift: tuple[str, ...]
-    """Native Spark aggregates over the rows of a slice, one a column; `{0}`, `{1}` stand for the arguments."""
-    identity: Row
-    """What a column counts for where Spark's aggregate is NULL; `combine` with it changes nothing."""
-
-    @staticmethod
-    def combine(older: Row, newer: Row) -> Row: ...
-
-    @staticmethod
-    def lower(*columns: Any) -> Any:
-        """The answers, a DOUBLE each, from the columns of combined partials as numpy arrays; NaN is given as NULL."""
 
 
 @runtime_checkable
@@ -70,7 +55,7 @@ class InvalidAggregate(WeftError):
 
 
 USERS: dict[str, type[UserAggregate]] = {}
-"""By SQL name. Executors learn from a job's layout what the driver registered."""
+"""By SQL name: what `register` was given."""
 
 
 def register(name: str, definition: type[UserAggregate], *, arguments: int = 1, commutative: bool = True) -> None:
@@ -83,20 +68,18 @@ def register(name: str, definition: type[UserAggregate], *, arguments: int = 1, 
     if isinstance(definition, Invertible):
         algebra |= Algebra.INVERTIBLE
     USERS[name] = definition
-    merges = tuple(definition.merge) if isinstance(definition, Mergeable) else ()
-    KINDS[name] = Kind(tuple(definition.lift), algebra, merges)
-    AGGREGATES[name] = Aggregate(
-        lambda call, types: (Component(name, tuple(guarded(call, a) for a in call.arguments)),),
-        name,
-        (arguments, arguments),
-    )
+    merge = tuple(definition.merge) if isinstance(definition, Mergeable) else ()
+    kind = Kind(name, tuple(definition.lift), Compiled(definition), algebra, merge)
+
+    def components(call: Call, types: Types) -> tuple[Component, ...]:
+        return (Component(name, tuple(guarded(call, a) for a in call.arguments)),)
+
+    add_family([kind], {name: Aggregate(components, NanFormula(definition.lower), (arguments, arguments))})
 
 
-def learn(users: Mapping[str, type[UserAggregate]]) -> None:
-    """In an executor: what a bucket must know of aggregates that the driver registered."""
-    for name, definition in users.items():
-        USERS[name] = definition
-        KINDS[name] = Kind(tuple(definition.lift), Algebra.ASSOCIATIVE)
+def learn(kinds: Mapping[str, Kind]) -> None:
+    """In an executor: the kinds of components that the driver has and weft does not define."""
+    KINDS.update(kinds)
 
 
 def _check(name: str, definition: type[UserAggregate], arguments: int) -> None:
@@ -105,7 +88,7 @@ def _check(name: str, definition: type[UserAggregate], arguments: int) -> None:
 
     if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
         raise wrong("its name must be letters, digits and underscores")
-    if name in BUILT_IN | HOLISTIC.keys() or name in KINDS.keys() - USERS.keys():
+    if name in BUILT_IN | BUILT_IN_KINDS:
         raise wrong("weft has one of that name; choose another")
     lift, identity = getattr(definition, "lift", ()), getattr(definition, "identity", ())
     if isinstance(lift, str) or not 1 <= len(lift) <= WIDEST:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.engine.combine.registry import absorb
+from weft.engine.combine.registry import partial_from_spark
 from weft.engine.final.filter_counts import matched_rows
 from weft.engine.final.lateness import count_late_rows
 from weft.engine.final.single_slice import alone, answer_at_once
@@ -142,7 +142,7 @@ def _receive(rows: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials:
 
     groups = index.number([column(name) for name in feed.key_columns], rows.num_rows)
     columns = tuple(
-        absorb(component.kind, tuple(column(name) for name in names))
+        partial_from_spark(component.definition, tuple(column(name) for name in names))
         for component, names in zip(feed.components, feed.columns, strict=True)
     )
     words = [column(name).to_numpy() for name in feed.words]

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.aggregates import Component, UserAggregate
+from weft.aggregates import Component, Kind
+from weft.aggregates.lowering import Lowering
 from weft.engine.project import Typed
 from weft.model import Edges, Refresh, Window
 
@@ -48,11 +49,11 @@ MARKS = (pa.field("weft_revision", pa.int64(), False), pa.field("weft_retracted"
 class CallLayout:
     """An aggregate call: how its answer is read, and from which components."""
 
-    lower: str
+    lower: Lowering
     components: tuple[Component, ...]
     type: pa.DataType
     numbers: tuple[float, ...] = ()
-    """What is asked of the components, such as the fractions of a percentile."""
+    """Numbers of the call that the answer depends on, such as the fractions of a percentile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +146,8 @@ class Layout:
     ansi: bool
     time_type: pa.DataType
     """The type of window starts and ends: with the session's time zone, or without any."""
-    users: Mapping[str, type[UserAggregate]] = field(default_factory=dict)
-    """The aggregates that the driver's users defined, for executors to know them too."""
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    """Kinds of components that weft does not define, such as those of users' aggregates, for executors."""
     older: tuple[TreeLayout, ...] = ()
     """Trees of former plans: they take no more rows, and go when no open window needs theirs."""
     fresh: frozenset[str] = frozenset()

@@ -6,12 +6,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from weft.aggregates.kind import TableOperation
+
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-SUM, GREATEST, LEAST, ALL_BITS, ANY_BIT, ODD_BITS = range(6)
-"""How two values of a column become one."""
+SUM = int(TableOperation.SUM)
+GREATEST = int(TableOperation.GREATEST)
+LEAST = int(TableOperation.LEAST)
+ALL_BITS = int(TableOperation.ALL_BITS)
+ANY_BIT = int(TableOperation.ANY_BIT)
+"""How two values of a column become one, as plain integers for the compiler; what is none of these is ODD_BITS."""
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio
 _STIR = np.uint64(0xBF58476D1CE4E5B9)  # SplitMix64

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, cast, get_args
 
-from weft.aggregates import components
-from weft.aggregates.operators import ALGEBRAS, accepts, fallback
+from weft.aggregates import ROWS, components
+from weft.aggregates.operators import accepts, fallback
 from weft.calibration.speeds import DEFAULT_SPEEDS, Speed, Speeds
 from weft.model import Call, PlanError, Window
 from weft.plan.logical import Plan, Served, Tree
@@ -25,17 +25,6 @@ from weft.plan.logical import Plan, Served, Tree
 Latency = Literal["batch", "bounded"]
 
 MICROS = 1_000_000
-
-OPERATORS_OF: Mapping[str, tuple[str, ...]] = {
-    "rows": ("int_sum",),
-    "count": ("int_sum",),
-    "sum": ("int_sum", "float_sum"),  # the type of the argument decides, here and below
-    "max": ("max", "argmax_last"),  # numbers by their value, texts by their place
-    "max_by": ("argmax_last",),
-    "min": ("max", "argmax_first"),
-    "min_by": ("argmax_first",),
-}
-"""The operators that combine a component, where their names differ from it."""
 
 BOUNDED = ("slick_deque_inv", "daba")
 """Each slide takes a constant number of operations; the first that accepts an operator is used."""
@@ -109,10 +98,9 @@ def known_latency(name: str) -> Latency:
 
 
 def operators_of(calls: Collection[tuple[Call, ...]]) -> tuple[str, ...]:
-    """The operators that these calls may need; aggregates of users have their own tables."""
-    kinds = dict.fromkeys(c.kind for c in components(tuple(chain.from_iterable(calls)), {}))
-    operators = chain.from_iterable(OPERATORS_OF.get(kind, (kind,)) for kind in kinds)
-    return tuple(sorted({"int_sum", *(o for o in operators if o in ALGEBRAS)}))  # every tree counts its rows
+    """The operators that these calls may need; combine functions of users have tables of their own."""
+    kept = (ROWS, *components(tuple(chain.from_iterable(calls)), {}))  # every tree counts its rows
+    return tuple(sorted({operator for c in kept for operator in c.definition.combine.operators}))
 
 
 def _choose(operator: str, technique: str, counts: Counts, speeds: Speeds | None, latency: Latency) -> Served:

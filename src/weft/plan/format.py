@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from weft.aggregates import AGGREGATES
 from weft.model import ACQ, Call
 from weft.plan.logical import Plan
 
@@ -122,8 +123,8 @@ def call(aggregate: Call) -> str:
     >>> call(Call("sum", ("price",), condition="volume > 3")), call(Call("count_distinct", ("user",)))
     ('sum(price) FILTER (WHERE volume > 3)', 'count(DISTINCT user)')
     """
-    opening = "count(DISTINCT " if aggregate.function == "count_distinct" else f"{aggregate.function}("
-    text = f"{opening}{', '.join(aggregate.arguments) or '*'})"
+    shown = AGGREGATES[aggregate.function].spelling.shown if aggregate.function in AGGREGATES else ""
+    text = (shown or f"{aggregate.function}({{0}})").format(", ".join(aggregate.arguments) or "*")
     if aggregate.ignore_nulls:
         text += " IGNORE NULLS"
     return f"{text} FILTER (WHERE {aggregate.condition})" if aggregate.condition else text

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
 
-from weft.aggregates import HOLISTIC, Component, components
+from weft.aggregates import AGGREGATES, Component, components, keeps_values
 from weft.model import Call
 from weft.plan.format import call as written
 from weft.plan.format import duration
@@ -20,9 +20,6 @@ from weft.plan.logical import Plan
 
 POINT = 16
 """Bytes of a value and its count; for strings, their length comes on top."""
-
-ACCURACIES = ("10000", "1000", "100")
-"""Of approximate percentiles that replace exact ones: the finest that fits is suggested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +42,7 @@ class Synopsis:
     @property
     def points(self) -> int | None:
         """Values that a sketch holds for a group and slice, at most; None: an exact one has no limit."""
-        setting, kind = self.component.setting, self.component.kind
-        if kind == "theta":
-            return 15 * (1 << setting) // 8
-        if kind.startswith("kll_"):
-            return 3 * setting
-        return setting * 2 if kind.startswith("heavy_") else None
+        return self.component.points
 
     def values(self, rate: float, groups: float | None = None) -> float:
         """Per second: one per row if all differ, or as many as the sketches of all groups hold."""
@@ -73,7 +65,7 @@ def synopses(plan: Plan) -> Iterator[Synopsis]:
         users_by_component: dict[Component, list[tuple[Call, int]]] = {}
         for query in (plan.workload.by_name[name] for name in plan.trees[tree].queries):
             for call in query.calls:
-                if call.function in HOLISTIC:
+                if keeps_values(call):
                     (component,) = components([call], {})
                     users_by_component.setdefault(component, []).append((call, query.window.length))
         feed = plan.feeds[number]
@@ -108,29 +100,12 @@ def warn_of_synopses(plan: Plan, limit: int | None) -> list[str]:
 
 def _smaller(synopsis: Synopsis, call: Call, rate: float, limit: int) -> str | None:
     """The finest sketch that fits, or else the smallest, with its size; None: no sketch is smaller."""
-    for form in (forms := instead(call)):
+    for form in (forms := AGGREGATES[call.function].approximations(call)):
         (component,) = components([form], {})
         takes = replace(synopsis, component=component).bytes(rate, groups=1)
         if takes <= limit or form is forms[-1]:
             return f"{written(form)} ({size(takes)} a group at most)" if takes < synopsis.bytes(rate) else None
     return None
-
-
-def instead(call: Call) -> tuple[Call, ...]:
-    """Calls that give nearly the same answer from a sketch, the finest first.
-
-    >>> [form.arguments for form in instead(Call("median", ("price",)))]
-    [('price', '0.5', '10000'), ('price', '0.5', '1000'), ('price', '0.5', '100')]
-    """
-    value, *more = call.arguments
-    if call.function == "count_distinct":
-        return (Call("approx_count_distinct", (value,), call.condition),)
-    if call.function == "mode" and call.condition is None:  # approx_top_k takes no FILTER
-        return (Call("approx_top_k", (value, "1")),)
-    if call.function in ("percentile", "percentile_disc", "median"):
-        share = more[0] if more else "0.5"
-        return tuple(Call("percentile_approx", (value, share, a), call.condition) for a in ACCURACIES)
-    return ()
 
 
 def size(count: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.aggregates import AGGREGATES
 from weft.sql.clauses import clauses
 from weft.sql.functions import aggregate_named
 from weft.sql.refuse import Refused, Source
@@ -61,9 +62,11 @@ def _is_plain_node(node: Node) -> bool:
     if node.kind == "column":
         return all(map(_is_name, node.path))
     if node.kind == "call":
-        served = node.name == "window" or aggregate_named(node.name)
+        function = aggregate_named(node.name)
+        served = node.name == "window" or function
         bare = not node.distinct and not node.nulls and _is_name(node.tokens[0]) and _ends_with_its_arguments(node)
-        counts = node.name == "count" and [arg.kind for arg in node.args] == ["star"] and len(node.tokens) == 4
+        star = function is not None and AGGREGATES[function].spelling.star
+        counts = star and [arg.kind for arg in node.args] == ["star"] and len(node.tokens) == 4
         return bool(served) and bare and (counts or all(map(_is_plain_node, node.args)))
     return (node.kind == "paren" or (node.kind == "op" and node.name in _OPERATIONS)) and all(
         map(_is_plain_node, node.args)

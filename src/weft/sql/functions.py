@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from weft.aggregates import AGGREGATES
+from weft.aggregates.aggregate import AGGREGATES, ALIASES
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
-
-
-ALIASES = {
-    "mean": "avg",
-    "std": "stddev_samp",
-    "stddev": "stddev_samp",
-    "variance": "var_samp",
-    "every": "bool_and",
-    "some": "bool_or",
-    "any": "bool_or",
-    "first_value": "first",
-    "any_value": "first",
-    "last_value": "last",
-    "approx_percentile": "percentile_approx",
-    "percentile_cont": "percentile",
-}
-"""Other names that Spark has for aggregates."""
 
 
 def aggregate_named(name: str) -> str | None:
@@ -43,14 +26,6 @@ OTHER_AGGREGATES = KEEPS_ROWS | _words(
     tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double tuple_sketch_agg_integer
     tuple_union_agg_double tuple_union_agg_integer"""
 )
-
-BLIND_TO_REPEATS = frozenset(
-    {"min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "max_by", "min_by", "first", "last"}
-)
-"""DISTINCT changes nothing for these."""
-
-OF_AN_ORDER = {"percentile_cont": "percentile_cont(0.5)", "percentile_disc": "percentile_disc(0.5)", "mode": "mode()"}
-"""What is written with WITHIN GROUP (ORDER BY x), and how: x is then the first argument."""
 
 NONDETERMINISTIC = _words(
     """rand random randn uniform randstr uuid shuffle monotonically_increasing_id spark_partition_id input_file_name

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from weft.aggregates.aggregate import STAND_INS
 from weft.sql.refuse import Source
 from weft.sql.tokens import Tokens, closing, is_call, tokenize
-
-OWN = frozenset({"top_k_sum"})
-"""Aggregates that Spark does not have."""
 
 
 def standing_in(text: str) -> str:
@@ -15,18 +13,16 @@ def standing_in(text: str) -> str:
     >>> standing_in("SELECT top_k_sum(page, bytes, 3) AS t, max(v) FROM s")
     "SELECT array(named_struct('item', any_value(page), 'sum', sum(bytes))) AS t, max(v) FROM s"
     """
-    if not any(name in text.lower() for name in OWN):
+    if not any(name in text.lower() for name in STAND_INS):
         return text
     tokens = tokenize(Source(text))
     for i in reversed(range(len(tokens))):
-        if tokens[i].name in OWN and is_call(tokens, i):
+        if tokens[i].name in STAND_INS and is_call(tokens, i):
             end = closing(tokens, i + 1)
-            item, measure = (text[a[0].start : a[-1].end] for a in _arguments(tokens[i + 2 : end])[:2])
+            arguments = (text[a[0].start : a[-1].end] for a in _arguments(tokens[i + 2 : end]))
             filtered = _filter(text, tokens, end)
-            of_item, of_measure = f"any_value({item}){filtered}", f"sum({measure}){filtered}"
-            stop = tokens[end].end + len(filtered)
-            stands = f"array(named_struct('item', {of_item}, 'sum', {of_measure}))"
-            text = text[: tokens[i].start] + stands + text[stop:]
+            stands = STAND_INS[tokens[i].name].format(*arguments, filter=filtered)
+            text = text[: tokens[i].start] + stands + text[tokens[end].end + len(filtered) :]
     return text
 
 

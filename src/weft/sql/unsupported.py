@@ -6,7 +6,6 @@ from weft.aggregates import AGGREGATES
 from weft.sql.canonical import KEYWORDS, canonical
 from weft.sql.functions import (
     BARE_NONDETERMINISTIC,
-    BLIND_TO_REPEATS,
     GENERATORS,
     KEEPS_ROWS,
     NONDETERMINISTIC,
@@ -77,12 +76,13 @@ def _screen_aggregate(source: Source, tokens: Tokens, i: int, end: int, aggregat
             "Use collect_set, approx_top_k or count(DISTINCT ...), or run this query outside weft.",
         )  # fmt: skip
     if name in OTHER_AGGREGATES:
-        served = sorted(AGGREGATES.keys() - {"count_distinct"})  # the name of count(DISTINCT x) in the registry
+        served = sorted(name for name, aggregate in AGGREGATES.items() if not aggregate.spelling.shown)
         way_out = f"Use one of {', '.join(served)}, or run this query outside weft."
         raise source.refuse(start, stop, f"weft does not compute {name}.", way_out)
     inside = tokens[i + 2 : end]
     distinct = bool(inside) and inside[0].upper == "DISTINCT"
-    if distinct and aggregate_named(name) not in BLIND_TO_REPEATS | {"count"}:
+    spelling = AGGREGATES[aggregate_named(name) or name].spelling
+    if distinct and spelling.repeats and not spelling.distinct:
         reason = f"{text} would have to keep every value of a window."
         way_out = f"Use {name} without DISTINCT, or run this query outside weft."
         raise source.refuse(start, stop, reason, way_out)

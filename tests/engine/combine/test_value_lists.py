@@ -13,18 +13,40 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.engine.combine.numeric import SumOverflow
-from weft.engine.combine.registry import absorb, ranges_of
-from weft.engine.combine.value_lists import Synopses
+from weft.aggregates import KINDS
+from weft.aggregates.lowering import (
+    DistinctCount,
+    GreatestSums,
+    Histogram,
+    Lowering,
+    Members,
+    Mode,
+    MostFrequent,
+    Quantiles,
+)
+from weft.engine.combine.base import SumOverflow
+from weft.engine.combine.registry import combiner_of, partial_from_spark
+from weft.engine.combine.value_lists import ValueLists
+from weft.engine.final.lower_values import lower_values
 
 GROUPS = st.lists(st.lists(st.lists(st.integers(-4, 4), max_size=6), min_size=1, max_size=7), min_size=1, max_size=3)
 """For each group its partials, each the values that a slice brought."""
 
 
-def synopses(kind: str, lists: list[Any], type_: pa.DataType) -> Synopses:
-    found = ranges_of(kind, absorb(kind, (pa.array(lists, type_),)))
-    assert isinstance(found, Synopses)
+def synopses(kind: str, lists: list[Any], type_: pa.DataType) -> ValueLists:
+    found = combiner_of(KINDS[kind], absorb(kind, (pa.array(lists, type_),)))
+    assert isinstance(found, ValueLists)
     return found
+
+
+def absorb(kind: str, columns: tuple[pa.Array, ...]) -> tuple[pa.Array, ...]:
+    return partial_from_spark(KINDS[kind], columns)
+
+
+def answer(
+    held: ValueLists, how: Lowering, numbers: tuple[float, ...], type_: pa.DataType, windows: Any, offsets: Any
+) -> pa.Array:
+    return lower_values(how, held, held.windows(*windows, offsets), numbers, type_)
 
 
 def sliding(groups: list[list[list[int]]], length: int) -> tuple[Any, np.ndarray, list[list[int]]]:
@@ -50,20 +72,22 @@ def test_windows_that_slide_read_what_a_look_at_all_their_values_reads(groups: l
     partials = [partial for group in groups for partial in group]
     held = synopses("frequencies", partials, pa.list_(pa.int64()))
 
-    def read(lower: str, type_: pa.DataType, *numbers: float) -> list[Any]:
-        return held.answer(lower, numbers, type_, windows, offsets).to_pylist()
+    def read(lower: Lowering, type_: pa.DataType, *numbers: float) -> list[Any]:
+        return answer(held, lower, numbers, type_, windows, offsets).to_pylist()
 
-    assert read("different", pa.int64()) == [len(set(v)) for v in values]
-    assert read("members", pa.list_(pa.int64())) == [sorted(set(v)) for v in values]
-    assert read("mode", pa.int64()) == [min(v, key=lambda x: (-v.count(x), x)) if v else None for v in values]
+    assert read(DistinctCount(), pa.int64()) == [len(set(v)) for v in values]
+    assert read(Members(), pa.list_(pa.int64())) == [sorted(set(v)) for v in values]
+    assert read(Mode(), pa.int64()) == [min(v, key=lambda x: (-v.count(x), x)) if v else None for v in values]
     least = [None if not v else sorted(v)[max(0, -(-len(v) * 3 // 10) - 1)] for v in values]
-    assert read("percentile_approx", pa.int64(), 0.3) == least
+    assert read(Quantiles(interpolated=False), pa.int64(), 0.3) == least
     between = [None if not v else [float(np.percentile(v, p)) for p in (0, 50, 90)] for v in values]
-    for found, expected in zip(read("percentile", pa.list_(pa.float64()), 0.0, 0.5, 0.9), between, strict=True):
+    for found, expected in zip(
+        read(Quantiles(interpolated=True), pa.list_(pa.float64()), 0.0, 0.5, 0.9), between, strict=True
+    ):
         assert found == (None if expected is None else pytest.approx(expected))
     pair = pa.list_(pa.struct([("item", pa.int64()), ("count", pa.int64())]))
     common = [sorted(Counter(v).items(), key=lambda x: (-x[1], x[0]))[:2] for v in values]
-    assert [[tuple(p.values()) for p in each] for each in read("top_k", pair, 2.0)] == common
+    assert [[tuple(p.values()) for p in each] for each in read(MostFrequent(), pair, 2.0)] == common
 
 
 def joined(values: list[float], most: int) -> list[tuple[float, float]]:
@@ -82,7 +106,7 @@ def test_a_histogram_joins_the_nearest_values_of_each_window(groups: list[Any], 
     windows, offsets, values = sliding(groups, length)
     held = synopses("frequencies", [partial for group in groups for partial in group], pa.list_(pa.int64()))
     pair = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())]))
-    found = held.answer("bins", (float(most),), pair, windows, offsets).to_pylist()
+    found = answer(held, Histogram(), (float(most),), pair, windows, offsets).to_pylist()
     for bins, held_values in zip(found, values, strict=True):
         expected = joined(held_values, most)
         assert ([] if bins is None else [tuple(b.values()) for b in bins]) == [pytest.approx(b) for b in expected]
@@ -97,7 +121,7 @@ def test_the_bins_of_many_values_are_those_values_side_by_side(most: int) -> Non
     held = synopses("frequencies", [values], pa.list_(pa.float64()))
     windows = np.zeros(1, np.int32), np.array([0]), np.array([1])
     pair = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())]))
-    (bins,) = held.answer("bins", (float(most),), pair, windows, np.array([0, 1])).to_pylist()
+    (bins,) = answer(held, Histogram(), (float(most),), pair, windows, np.array([0, 1])).to_pylist()
     middles, heights = [b["x"] for b in bins], [int(b["y"]) for b in bins]
     assert len(bins) == most
     assert middles == sorted(middles)
@@ -111,7 +135,7 @@ def test_infinities_and_nan_are_bins_apart_as_long_as_there_is_room() -> None:
     held = synopses("frequencies", [[float("inf"), 1.0, 1.5, float("nan"), float("-inf"), 9.0]], pa.list_(pa.float64()))
     windows = np.zeros(1, np.int32), np.array([0]), np.array([1])
     pair = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())]))
-    (bins,) = held.answer("bins", (5.0,), pair, windows, np.array([0, 1])).to_pylist()
+    (bins,) = answer(held, Histogram(), (5.0,), pair, windows, np.array([0, 1])).to_pylist()
     assert repr([b["x"] for b in bins]) == "[-inf, 1.25, 9.0, inf, nan]"
     assert [b["y"] for b in bins] == [1, 2, 1, 1, 1]
 
@@ -134,7 +158,7 @@ def test_the_greatest_sums_of_windows_that_slide_are_those_of_all_their_rows(
     partials = [[{"item": i, "added": n} for i, n in partial] for group in groups for partial in group]
     held = synopses("sums", partials, rows)
     type_ = pa.list_(pa.struct([("item", pa.int32()), ("sum", measure)]))
-    found = held.answer("top_sums", (3.0,), type_, windows, offsets).to_pylist()
+    found = answer(held, GreatestSums(), (3.0,), type_, windows, offsets).to_pylist()
     for items, pairs in zip(found, values, strict=True):
         sums = {item: sum(n for i, n in pairs if i == item) for item, _ in pairs}
         expected = sorted(sums.items(), key=lambda each: (-each[1], each[0]))[:3]
@@ -147,7 +171,7 @@ def test_what_has_left_a_window_leaves_no_trace_in_a_sum_of_floats() -> None:
     held = synopses("sums", [[{"item": i, "added": n} for i, n in each] for each in slices], rows)
     windows = np.zeros(2, np.int32), np.array([0, 1]), np.array([2, 3])
     type_ = pa.list_(pa.struct([("item", pa.string()), ("sum", pa.float64())]))
-    first, then = held.answer("top_sums", (3.0,), type_, windows, np.array([0, 3])).to_pylist()
+    first, then = answer(held, GreatestSums(), (3.0,), type_, windows, np.array([0, 3])).to_pylist()
     assert [each["item"] for each in first] == ["b", "a"], "NaN is the greatest number"
     assert [tuple(each.values()) for each in then] == [("b", 1.0), ("a", 2e-3), ("c", -5.0)]
 
@@ -205,10 +229,10 @@ def test_a_theta_sketch_and_unions_of_them_count_what_the_library_counts(size: i
     hashes, _, limits = absorb("theta", (pa.array(written),))
     assert [sorted(each) for each in hashes.to_pylist()] == [sorted(each) for each in built]
     assert limits.to_pylist() == [each.theta64 for each in built]
-    held = ranges_of("theta", absorb("theta", (pa.array(written),)))
-    assert isinstance(held, Synopses)
+    held = combiner_of(KINDS["theta"], absorb("theta", (pa.array(written),)))
+    assert isinstance(held, ValueLists)
     windows = np.zeros(2, np.int32), np.array([0, 0]), np.array([1, 3])
-    one, union = held.answer("different", (), pa.int64(), windows, np.array([0, 3])).to_pylist()
+    one, union = answer(held, DistinctCount(), (), pa.int64(), windows, np.array([0, 3])).to_pylist()
     assert one == round(built[0].get_estimate())
     assert union == pytest.approx(2 * size, rel=3 / 511**0.5)
 

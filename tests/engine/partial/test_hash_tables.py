@@ -12,10 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import DrawFn, composite, integers, lists, none, one_of, sampled_from
 
+from weft.aggregates.kind import TableOperation as OP
 from weft.engine.partial.hash_tables import CHUNK, Cascade, CascadeTable, Out, Slot
 from weft.engine.partial.key_codes import ENTRY
 
-ROWS, SUM, MOST, LATEST = Slot("rows", None), Slot("sum", "v"), Slot("max", "r", real=True), Slot("max", "t")
+ROWS, SUM, MOST, LATEST = (
+    Slot(OP.SUM, None),
+    Slot(OP.SUM, "v"),
+    Slot(OP.GREATEST, "r", real=True),
+    Slot(OP.GREATEST, "t"),
+)
 SLOTS = (ROWS, SUM, MOST, LATEST)
 
 SCHEMA = pa.schema(
@@ -134,7 +140,7 @@ def test_memory_stays_within_the_limit_whatever_the_number_of_groups() -> None:
 
 def test_sums_of_decimals_keep_their_point_and_their_sign() -> None:
     prices = pa.array([Decimal("1.50"), None, Decimal("-4.75"), None], pa.decimal128(9, 2))
-    summed, least = Slot("sum", "p"), Slot("min", "p")
+    summed, least = Slot(OP.SUM, "p"), Slot(OP.LEAST, "p")
     types = {"feed": pa.int32(), "k0": pa.int32(), "s": pa.decimal128(19, 2), "l": pa.decimal128(9, 2)}
     table = CascadeTable(("a",), (summed, least), 4, (Out(0, {"k0": "a"}, {"s": summed, "l": least}),))
     cascade = Cascade([table], pa.schema(types), 0)

@@ -16,7 +16,8 @@ import pytest
 import weft
 from tests.support.compare import assert_same_rows
 from tests.support.streams import Stream, expected, settle
-from weft.engine.combine.registry import absorb
+from weft.aggregates import KINDS
+from weft.engine.combine.registry import partial_from_spark
 from weft.spark import RunFailed, weave
 
 pytestmark = pytest.mark.spark
@@ -310,10 +311,10 @@ def test_sketches_that_spark_writes_are_read_as_the_library_reads_them(spark: An
     calls = "theta_sketch_agg(id, 9) AS t", "kll_sketch_agg_bigint(id, 100) AS k"
     row = spark.range(size).selectExpr(*calls).first()
     theta = datasketches.compact_theta_sketch.deserialize(bytes(row.t))
-    hashes, _, limits = absorb("theta", (pa.array([bytes(row.t)]),))
+    hashes, _, limits = partial_from_spark(KINDS["theta"], (pa.array([bytes(row.t)]),))
     assert sorted(hashes.to_pylist()[0]) == sorted(theta)
     assert limits.to_pylist() == [theta.theta64]
-    values, weights = absorb("kll_bigint", (pa.array([bytes(row.k)]),))
+    values, weights = partial_from_spark(KINDS["kll_bigint"], (pa.array([bytes(row.k)]),))
     assert sum(weights.to_pylist()[0]) == size
     assert set(values.to_pylist()[0]) <= set(range(size))
 

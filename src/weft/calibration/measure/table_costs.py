@@ -75,9 +75,10 @@ def _run(table: DataFrame, groupings: Literal["native", "lfta"]) -> float:
 
 def _probe_seconds(rows: int) -> float:
     """c1: few groups in a large table, so that nothing is thrown out."""
+    from weft.aggregates.kind import TableOperation
     from weft.engine.partial.hash_tables import Cascade, CascadeTable, Out, Slot
 
-    counted, summed = Slot("rows", None), Slot("sum", "v")
+    counted, summed = Slot(TableOperation.SUM, None), Slot(TableOperation.SUM, "v")
     out = Out(0, {"k0": "k"}, {"n": counted, "s": summed})
     schema = pa.schema({"feed": pa.int32(), "k0": pa.int32(), "n": pa.int64(), "s": pa.int64()})
     numbers: Any = np.random.default_rng(1).integers(0, FEW, rows).astype(np.int32)

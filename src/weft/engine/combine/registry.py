@@ -1,45 +1,55 @@
-"""Which code combines a component, by its kind and type; and how what Spark sends becomes a partial."""
+"""The code that combines a component, by how its kind combines and by the type of its columns."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from weft.aggregates import KINDS
-from weft.engine.combine.numeric import (
-    NOTHING_CHOSEN,
-    Bits,
-    Choices,
-    DecimalSums,
-    Extremes,
-    FloatSums,
-    Ranges,
-    Rows,
-    Serving,
-    Sums,
-    absorb_numbers,
-    is_number,
-)
-from weft.engine.combine.value_lists import Synopses, absorb_synopsis
+from weft.aggregates import Kind
+from weft.aggregates.combining import Bitwise, ChosenBy, Compiled, Count, Extreme, Sum, ValueList, Vector
+from weft.engine.combine.base import NOTHING_CHOSEN, Combiner, Serving
+from weft.engine.combine.choices import Choices, Extremes, is_number
+from weft.engine.combine.sums import DecimalSums, FloatSums, Sums
+from weft.engine.combine.value_lists import ValueLists
+from weft.engine.combine.value_sources import values_from_spark
+from weft.engine.combine.vectors import Bits, Vectors, identity_for_null, vector_from_spark
+
+Columns = tuple[pa.Array, ...]
 
 
-def ranges_of(kind: str, columns: tuple[pa.Array, ...], serving: Serving = NOTHING_CHOSEN) -> Ranges:
+def combiner_of(kind: Kind, columns: Columns, serving: Serving = NOTHING_CHOSEN) -> Combiner:
     """The partials of one component, ready to be combined."""
-    if KINDS[kind].synopsis:
-        return Synopses(columns, serving)
-    if kind in ("rows", "count"):
-        return Sums(columns, serving)
-    if kind == "sum":
-        type_ = columns[0].type
-        if pa.types.is_decimal(type_):
-            return DecimalSums(columns, serving)
-        return (FloatSums if pa.types.is_floating(type_) else Sums)(columns, serving)
-    if kind in ("max", "min") and is_number(columns[0].type):
-        return Extremes(columns, serving, greatest=kind == "max")
-    if kind in ("max", "max_by", "min", "min_by"):
-        return Choices(columns, serving, greatest=kind.startswith("max"))
-    return (Bits if kind.startswith("bit_") else Rows)(columns, serving, kind)
+    match kind.combine:
+        case Count():
+            return Sums(columns, serving)
+        case Sum():
+            return _sums(columns, serving)
+        case Extreme(greatest=greatest) if is_number(columns[0].type):
+            return Extremes(columns, serving, greatest=greatest)
+        case Extreme(greatest=greatest) | ChosenBy(greatest=greatest):
+            return Choices(columns, serving, greatest=greatest)
+        case Bitwise() as how:
+            return Bits(columns, serving, how)
+        case Vector() | Compiled() as how:
+            return Vectors(columns, serving, how)
+        case ValueList():
+            return ValueLists(columns, serving)
+    raise AssertionError(f"nothing combines {kind.combine}")
 
 
-def absorb(kind: str, columns: tuple[pa.Array, ...]) -> tuple[pa.Array, ...]:
-    """What Spark's native aggregates say of a slice, as a partial that combines."""
-    return absorb_synopsis(kind, columns) if KINDS[kind].synopsis else absorb_numbers(kind, columns)
+def _sums(columns: Columns, serving: Serving) -> Combiner:
+    type_ = columns[0].type
+    if pa.types.is_decimal(type_):
+        return DecimalSums(columns, serving)
+    return (FloatSums if pa.types.is_floating(type_) else Sums)(columns, serving)
+
+
+def partial_from_spark(kind: Kind, columns: Columns) -> Columns:
+    """What Spark's native aggregates give for a slice, as a partial that combines."""
+    match kind.combine:
+        case ValueList(source=source):
+            return values_from_spark(source, columns)
+        case Vector() as how:
+            return vector_from_spark(how, columns)
+        case Compiled() as how:
+            return identity_for_null(how, columns)
+    return columns

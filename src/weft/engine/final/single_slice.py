@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.engine.combine.registry import absorb
+from weft.engine.combine.registry import partial_from_spark
 from weft.engine.final.lower import lower
 from weft.engine.final.windows import project
 from weft.engine.layout import FeedLayout, Layout, QueryLayout
@@ -19,7 +19,7 @@ from weft.model import Edges, WeftError
 
 def alone(feed: FeedLayout, layout: Layout) -> bool:
     """Whether every partial of the feed is one answer of each of its queries."""
-    if feed.words or feed.replayed or any(c.synopsis for c in feed.components):
+    if feed.words or feed.replayed or any(c.keeps_values for c in feed.components):
         return False
     return all(
         tree.edges == feed.edges
@@ -44,7 +44,7 @@ def answer_at_once(
         return partials.column(name).combine_chunks()
 
     parts = {
-        component: absorb(component.kind, tuple(map(column, names)))
+        component: partial_from_spark(component.definition, tuple(map(column, names)))
         for component, names in zip(feed.components, feed.columns, strict=True)
     }
     keys = [column(name) for name in feed.key_columns]

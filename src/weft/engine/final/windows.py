@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.aggregates import Component
-from weft.engine.combine.numeric import Longs, Ranges, Serving
-from weft.engine.combine.registry import ranges_of
-from weft.engine.combine.value_lists import Synopses
+from weft.engine.combine.base import Combiner, Longs, Serving
+from weft.engine.combine.registry import combiner_of
+from weft.engine.combine.value_lists import ValueLists
 from weft.engine.final.lower import lower
+from weft.engine.final.lower_values import lower_values
 from weft.engine.layout import FOREVER, CallLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.project import LeafColumns, Typed, evaluate
 from weft.engine.state.groups import GroupIndex
@@ -126,7 +127,7 @@ class View:
         self._place = {component: i for i, component in enumerate(components)}
         self._serving = serving
         self._group_count = group_count
-        self._ranges: dict[Component, Ranges] = {}
+        self._combiners: dict[Component, Combiner] = {}
         self._due: dict[tuple[Window, int | None, int], Due | None] = {}
 
     @classmethod
@@ -228,18 +229,18 @@ class View:
             due.combined[component] = self._prepared(component).combine(due.lo, due.hi)
         return due.combined[component]
 
-    def _prepared(self, component: Component) -> Ranges:
-        if component not in self._ranges:
+    def _prepared(self, component: Component) -> Combiner:
+        if component not in self._combiners:
             columns = self._partials.columns[self._place[component]]
-            self._ranges[component] = ranges_of(component.kind, columns, self._serving)
-        return self._ranges[component]
+            self._combiners[component] = combiner_of(component.definition, columns, self._serving)
+        return self._combiners[component]
 
     def prepare(self, component: Component) -> None:
         """What is the same for all windows, now and not with the first of them."""
         if not len(self._partials):
             return
         prepared, nothing = self._prepared(component), np.empty(0, np.int64)
-        if isinstance(prepared, Synopses):
+        if isinstance(prepared, ValueLists):
             prepared.prepare(self._offsets)
         else:
             prepared.combine(nothing, nothing)
@@ -253,8 +254,9 @@ class View:
     def _read(self, call: CallLayout, due: Due) -> pa.Array:
         """From components combined; or, where those have no fixed size, from the values of each window as it slides."""
         prepared = self._prepared(call.components[0])
-        if isinstance(prepared, Synopses):
-            return prepared.answer(call.lower, call.numbers, call.type, (due.groups, due.lo, due.hi), self._offsets)
+        if isinstance(prepared, ValueLists):
+            windows = prepared.windows(due.groups, due.lo, due.hi, self._offsets)
+            return lower_values(call.lower, prepared, windows, call.numbers, call.type)
         return lower(call.lower, [self.combined(c, due) for c in call.components], call.type)
 
 

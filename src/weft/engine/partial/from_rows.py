@@ -14,7 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from weft.aggregates import Component
-from weft.engine.combine.registry import ranges_of
+from weft.aggregates.combining import RowCount
+from weft.engine.combine.registry import combiner_of
 from weft.engine.layout import FeedLayout
 from weft.engine.partial.key_codes import code_for
 from weft.kernels import group_offsets, plain
@@ -90,12 +91,12 @@ class Gathering:
         first = pa.array(firsts)
         found = {name: self._columns[source.columns[name]].take(first) for name in telling}
         for component, names in zip(feed.components, feed.columns, strict=True):
-            if component.kind == "rows":
+            if isinstance(component.definition.combine, RowCount):
                 found[names[0]] = pa.array(np.diff(offsets))
                 continue
             columns = tuple(self._columns[source.columns[name]].take(order) for name in names)
             try:
-                combined = ranges_of(component.kind, columns).combine(offsets[:-1], offsets[1:])
+                combined = combiner_of(component.definition, columns).combine(offsets[:-1], offsets[1:])
             except WeftError as error:
                 raise NotGathered(component, str(error)) from None
             found.update(zip(names, combined, strict=True))

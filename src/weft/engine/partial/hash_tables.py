@@ -15,20 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from weft.aggregates.kind import TableOperation
 from weft.engine.partial.key_codes import Code, code_for, numbers, typed
-from weft.kernels.hash_table import ALL_BITS, ANY_BIT, GREATEST, LEAST, ODD_BITS, SUM, throw_in
-
-OPERATIONS: Mapping[str, int] = {
-    "rows": SUM,
-    "count": SUM,
-    "sum": SUM,
-    "max": GREATEST,
-    "min": LEAST,
-    "bit_and": ALL_BITS,
-    "bit_or": ANY_BIT,
-    "bit_xor": ODD_BITS,
-}
-"""The kinds of components that a table can hold."""
+from weft.kernels.hash_table import throw_in
 
 CHUNK = 8_192
 """Rows that are encoded at a time: what they take comes on top of the tables, and stays in the cache."""
@@ -36,10 +25,11 @@ CHUNK = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A number that is kept of each group: a kind over an input column, or over none."""
+    """A number that is kept of each group."""
 
-    kind: str
+    operation: TableOperation
     argument: str | None
+    """The input column; None: every row counts one."""
     real: bool = False
 
 
@@ -176,7 +166,7 @@ class _Table:
             width += widths[name]
         self._longs = [slot for slot in spec.slots if not slot.real]
         self._floats = [slot for slot in spec.slots if slot.real]
-        self._ops = [np.array([OPERATIONS[s.kind] for s in some], np.int64) for some in (self._longs, self._floats)]
+        self._ops = [np.array([s.operation for s in some], np.int64) for some in (self._longs, self._floats)]
         slots = len(self._longs) + len(self._floats)
         self._held = Entries(
             np.zeros((spec.buckets, width), np.int64),
@@ -203,11 +193,9 @@ class _Table:
                 floats[:, place - len(self._longs)] = numbers(column, np.float64)
             elif column is None:
                 longs[:, place] = 1
-            elif slot.kind == "count":
-                longs[:, place] = column.is_valid().to_numpy(zero_copy_only=False)
             else:
                 longs[:, place] = numbers(column, np.int64)
-            if column is not None and column.null_count and slot.kind != "count":
+            if column is not None and column.null_count:
                 valid[:, place] = column.is_valid().to_numpy(zero_copy_only=False)
         return Entries(np.ascontiguousarray(keys), longs, floats, valid)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.aggregates import Component
-from weft.engine.combine.registry import ranges_of
+from weft.engine.combine.registry import combiner_of
 from weft.kernels import floor_edges, group_offsets, merge_order, sort_order
 from weft.model import Edges
 
@@ -39,7 +39,7 @@ class Partials:
 
     def synopsis_bytes(self, components: Sequence[Component]) -> int:
         """What the columns of components without a fixed size take."""
-        held = (c for component, c in zip(components, self.columns) if component.synopsis)
+        held = (c for component, c in zip(components, self.columns) if component.keeps_values)
         return sum(column.nbytes for columns in held for column in columns)
 
     @classmethod
@@ -123,7 +123,7 @@ class Partials:
             partials.slices[starts],
             tuple(w[starts] for w in partials.words),
             tuple(
-                ranges_of(component.kind, columns).combine(starts, ends)
+                combiner_of(component.definition, columns).combine(starts, ends)
                 for component, columns in zip(components, partials.columns, strict=True)
             ),
         )

@@ -17,7 +17,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from weft.aggregates.component import FOLD, Algebra
+from weft.aggregates.kind import FOLD, Algebra
 from weft.aggregates.operators import ALGEBRAS
 
 Column = NDArray[Any]

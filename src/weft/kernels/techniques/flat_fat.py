@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from weft.aggregates.component import Algebra
+from weft.aggregates.kind import Algebra
 from weft.kernels.techniques.combine import Column, Operator
 from weft.kernels.techniques.sliding import Slider, leave_only, ring_size, sliding
 from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Technique

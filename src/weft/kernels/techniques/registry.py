@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from weft.aggregates.component import Algebra
+from weft.aggregates.kind import Algebra
 from weft.aggregates.operators import NEEDS, accepts, fallback
 from weft.kernels.techniques.b_int import b_int
 from weft.kernels.techniques.blocks import BLOCKS

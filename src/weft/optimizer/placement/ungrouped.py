@@ -16,7 +16,7 @@ from math import ceil
 
 import numpy as np
 
-from weft.aggregates import HOLISTIC
+from weft.aggregates import keeps_values
 from weft.model import ACQ
 from weft.optimizer.cost.omega import TECHNIQUES
 from weft.optimizer.cost.operations import load_of
@@ -62,7 +62,7 @@ class _Tree:
 
     def parts(self, number: int) -> list[list[ACQ]]:
         """At most so many; values of no fixed size would be kept in every part, so such a tree is never divided."""
-        if any(call.function in HOLISTIC for query in self.queries for call in query.calls):
+        if any(keeps_values(call) for query in self.queries for call in query.calls):
             number = 1
         number = min(number, len(self.queries))
         queries_of: list[list[ACQ]] = [[] for _ in range(number)]

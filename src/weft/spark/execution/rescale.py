@@ -93,7 +93,7 @@ class _OldState:
                 )
 
     def _read(self, old: int) -> State:
-        learn(self.layout.users)
+        learn(self.layout.kinds)
         segments = self.segments.get(old, ())
         return State().with_tables(self.layout, [self.state_store.read(s) for s in segments])
 

@@ -58,7 +58,7 @@ class BucketTask:
         bucket = context.partitionId()
         clock = _Clock()
         keep_freed_memory()
-        learn(self.layout.users)
+        learn(self.layout.kinds)
         received = list(batches)
         clock.lap("receive")
         here = self.layout.at(bucket)

@@ -16,7 +16,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from weft.aggregates import Component
-from weft.engine.partial.hash_tables import OPERATIONS, Cascade, CascadeTable, Out, Slot, bucket_bytes
+from weft.aggregates.kind import TableOperation
+from weft.engine.partial.hash_tables import Cascade, CascadeTable, Out, Slot, bucket_bytes
 from weft.optimizer.phantoms import (
     Choice,
     ChoiceStep,
@@ -42,7 +43,10 @@ SENT = 16_384
 _WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
 _REAL = frozenset({"float", "double"})
 _TIMES = frozenset({"boolean", "date", "timestamp", "timestamp_ntz"})
-_FIXED = _WHOLE | _REAL | _TIMES
+_NUMBERS = _WHOLE | _REAL
+_FIXED = _NUMBERS | _TIMES
+_SUMS = frozenset({TableOperation.SUM})
+_BITS = frozenset({TableOperation.ALL_BITS, TableOperation.ANY_BIT, TableOperation.ODD_BITS})
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 LONG_DIGITS = 18
@@ -113,16 +117,13 @@ def tabled(feed: NativeFeed, bound: PhysicalColumns) -> bool:
 
 
 def _holds(component: Component, types: Mapping[str, str]) -> bool:
-    if component.kind in ("rows", "count"):
-        return True
-    if component.kind not in OPERATIONS:
-        return False
+    slot = component.definition.table
+    if slot is None or slot.row is None or slot.boolean:
+        return slot is not None
     argument = types[component.arguments[0]]
-    if component.kind.startswith("bit_"):
-        return argument in _WHOLE
     if (digits := _DECIMAL.fullmatch(argument)) is not None:
-        return int(digits[1]) <= LONG_DIGITS
-    return argument in (_WHOLE | _REAL if component.kind == "sum" else _FIXED)
+        return slot.operation not in _BITS and int(digits[1]) <= LONG_DIGITS
+    return argument in (_WHOLE if slot.operation in _BITS else _NUMBERS if slot.operation in _SUMS else _FIXED)
 
 
 def attributes(feed: NativeFeed) -> Texts:
@@ -198,15 +199,17 @@ def _slots(feed: NativeFeed, bound: PhysicalColumns) -> dict[str, Slot]:
     types = {e: bound.argument_types[c] for c, e in feed.arguments.items()}
     found = {}
     for component, (name,) in zip(feed.layout.components, feed.layout.columns, strict=True):
-        argument = component.arguments[0] if component.arguments else None
-        if component.kind == "count":
-            found[name] = Slot("count", f"nullif(({argument}) IS NOT NULL, false)")
+        slot = component.definition.table
+        assert slot is not None, f"a table cannot hold {component.kind}"
+        if slot.row is None:
+            found[name] = Slot(slot.operation, None)
         else:
-            found[name] = Slot(component.kind, argument and f"({argument})", types.get(argument or "") in _REAL)
+            real = not slot.boolean and types[component.arguments[0]] in _REAL
+            found[name] = Slot(slot.operation, slot.row.format(*component.arguments), real)
     return found
 
 
-LATEST_SLOT = Slot("max", "latest")
+LATEST_SLOT = Slot(TableOperation.GREATEST, "latest")
 
 
 def _build(
@@ -260,11 +263,11 @@ def through_tables(timed: DataFrame, lfta: HashTables, columns: PhysicalColumns,
 
 
 def _type(slot: Slot, types: Mapping[str, str]) -> str:
-    if slot.kind in ("rows", "count"):
+    """As Spark's aggregate has it; a sum of integers and of truth values is a bigint."""
+    if slot.argument is None:
         return "bigint"
-    assert slot.argument is not None
     argument = types[slot.argument]
-    if slot.kind != "sum":
+    if slot.operation not in _SUMS:
         return argument
     if (digits := _DECIMAL.fullmatch(argument)) is not None:
         return f"decimal({int(digits[1]) + SUM_DIGITS},{digits[2]})"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
+from weft.aggregates.combining import RowCount
 from weft.engine.partial.from_rows import Scattered
 from weft.spark.checkpoint.bucket_map import BucketMap, group_hash
 from weft.spark.physical.expressions import Texts, as_partials
@@ -91,6 +92,6 @@ def _texts(feed: NativeFeed, physical: PhysicalPlan, types: Texts) -> Texts:
     slots = {name: types[name] for names in feed.layout.columns for name in names}
     texts = as_partials(feed, physical.columns, len(feed.layout.words), slots)
     kept = zip(feed.layout.components, feed.layout.columns, strict=True)
-    own = {name for component, names in kept if component.kind != "rows" for name in names}
+    own = {name for c, names in kept if not isinstance(c.definition.combine, RowCount) for name in names}
     wanted = {"slice", *feed.layout.words, *feed.keys, *own}
     return {name: text for name, text in texts.items() if name in wanted}

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
-from weft.aggregates import AGGREGATES, EVENT_TIME, USERS, Component, UserAggregate, components, unserved
+from weft.aggregates import AGGREGATES, BUILT_IN, BUILT_IN_KINDS, EVENT_TIME, ROWS, Kind, components
 from weft.engine import CallLayout, FeedLayout, GroupingLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.layout import FilterBit
 from weft.engine.project import CannotEvaluate, Typed, bind
@@ -59,7 +59,7 @@ def bind_plan(
         feeds = binder.feeds()
         analyse.known.forget_all_but(plan.workload.by_name)
         layout = Layout(
-            users=_users(plan),
+            kinds=_foreign_kinds(plan, feeds),
             feeds=tuple(f.layout for f in feeds),
             ansi=spark.conf.get("spark.sql.ansi.enabled") == "true",
             time_type=pa.timestamp("us", None if native == "timestamp_ntz" else "UTC"),
@@ -133,11 +133,11 @@ class _Binder:
         raw = sorted({a for q in queries for call in q.calls for a in call.arguments})
         types = {a: spark for a, (spark, _) in zip(raw, self._analyse.types(raw, self._event_micros), strict=True)}
         for query in queries:
-            for reason in (unserved(call, types) for call in query.calls):
+            for reason in (AGGREGATES[call.function].refusal(call, types) for call in query.calls):
                 if reason is not None:
                     raise refuse(query, reason, "Cast the argument, or run this query outside weft.")
         # Rows are counted in every feed: late rows are told by it, and so is the rate.
-        kept = tuple(dict.fromkeys((Component("rows"), *components([c for q in queries for c in q.calls], types))))
+        kept = tuple(dict.fromkeys((ROWS, *components([c for q in queries for c in q.calls], types))))
         arguments = list(dict.fromkeys(a for c in kept for a in c.arguments))
         argument_columns = self.columns.arguments(self._types(arguments))
         key_columns = self.columns.keys(self._types(feed.keys))
@@ -298,13 +298,16 @@ class _Binder:
         return known
 
 
-def _users(plan: Plan) -> dict[str, type[UserAggregate]]:
-    """The users' own aggregates that the plan calls; executors need not be able to import them."""
-    called = {call.function for acq in plan.workload for call in acq.calls}
-    users = {name: USERS[name] for name in sorted(called & USERS.keys())}
-    for definition in users.values():
-        cloudpickle.register_pickle_by_value(sys.modules[definition.__module__])
-    return users
+def _foreign_kinds(plan: Plan, feeds: Sequence[NativeFeed]) -> dict[str, Kind]:
+    """Kinds that weft does not define; executors need not be able to import their code."""
+    kept = {c.kind: c.definition for feed in feeds for c in feed.layout.components}
+    kinds = {name: kept[name] for name in sorted(kept.keys() - BUILT_IN_KINDS)}
+    called = {call.function for acq in plan.workload for call in acq.calls} - BUILT_IN
+    combining = {code.__module__ for kind in kinds.values() for code in kind.combine.code}
+    lowering = {code.__module__ for name in called for code in AGGREGATES[name].lower.code}
+    for module in combining | lowering:
+        cloudpickle.register_pickle_by_value(sys.modules[module])
+    return kinds
 
 
 def _edges(queries: Sequence[ACQ]) -> Edges:

@@ -46,7 +46,7 @@ def as_partials(feed: NativeFeed, columns: PhysicalColumns, words: int, slots: T
     found = {
         name: f"CAST({own} AS {slots[name]})"
         for component, names in zip(feed.layout.components, feed.layout.columns, strict=True)
-        for name, own in zip(names, component.own, strict=True)
+        for name, own in zip(names, component.row, strict=True)
     }
     return texts | {name: found.get(name, f"CAST(NULL AS {spark_type})") for name, spark_type in slots.items()}
 

@@ -25,7 +25,7 @@ class NativeFeed:
     @property
     def scatters(self) -> bool:
         """Whether a row of it can be sent as a partial."""
-        return all(c.own for c in self.layout.components)
+        return all(c.row for c in self.layout.components)
 
     @property
     def rolls(self) -> bool:

@@ -1,0 +1,112 @@
+"""The aggregates by SQL name: the components that each keeps, how its answer is read, and how calls are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from weft.aggregates.component import Component
+from weft.aggregates.kind import KINDS, Kind
+from weft.aggregates.lowering import FromValues, Lowering
+from weft.model import Call
+
+EVENT_TIME = "_weft_time"
+"""The event time in microseconds, a column that the job adds: `first` and `last` are ordered by it."""
+
+MANY = 999
+
+Types = Mapping[str, str]
+"""The Spark type of each argument, by its SQL text."""
+
+Components = Callable[[Call, Types], tuple[Component, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How SQL writes calls, where that is not `name(x)`."""
+
+    aliases: tuple[str, ...] = ()
+    """Other names that Spark has for it."""
+    distinct: str = ""
+    """The aggregate that `name(DISTINCT x)` calls; empty: DISTINCT is refused, unless repeated values do not count."""
+    repeats: bool = True
+    """Repeated values change the answer."""
+    star: bool = False
+    """`name(*)` counts rows, and so does `name(1)`."""
+    ignores_nulls: bool = False
+    """Takes IGNORE NULLS, or a second argument that says so: true or false."""
+    needless_flag: bool = False
+    """A literal as second argument changes nothing."""
+    within_group: Mapping[str, str] = field(default_factory=dict)
+    """Names that are written with WITHIN GROUP (ORDER BY x), and how; x is then the first argument."""
+    needs_within_group: tuple[str, ...] = ()
+    """Those of the names that have no other form."""
+    numbers_from: int | None = None
+    """The first of the arguments that must be numbers, written out."""
+    items: int | None = None
+    """The argument that says how many items an answer has: a positive integer."""
+    filter_problem: str = ""
+    """Why it takes no FILTER; empty: it does."""
+    example: str = ""
+    """A call for messages, where `name(x)` is none."""
+    shown: str = ""
+    """The call in plans and messages, where it is not written by name: `{0}` stands for the arguments."""
+    stand_in: str = ""
+    """Spark's own expression of the same type, over arguments `{0}`, `{1}` and `{filter}`; empty: Spark has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    components: Components
+    """What to keep for a call."""
+    lower: Lowering
+    """How the answer is read from the components."""
+    arity: tuple[int, int] = (1, 1)
+    numbers: Callable[[Call], tuple[float, ...]] = lambda call: ()
+    """Numbers of the call that the answer depends on, such as the fractions of a percentile."""
+    refusal: Callable[[Call, Types], str | None] = lambda call, types: None
+    """Why weft cannot serve a call with arguments of these types."""
+    approximations: Callable[[Call], tuple[Call, ...]] = lambda call: ()
+    """Calls that ask for nearly the same and keep a sketch, the finest first."""
+    spelling: Spelling = Spelling()
+
+
+AGGREGATES: dict[str, Aggregate] = {}
+"""By SQL name. `weft.aggregates.families` fills it, and `register` adds what users define."""
+
+ALIASES: dict[str, str] = {}
+"""Other names of aggregates."""
+
+STAND_INS: dict[str, str] = {}
+"""Aggregates that Spark does not have, and the expression that it analyses instead."""
+
+
+def add_family(kinds: Iterable[Kind], aggregates: Mapping[str, Aggregate]) -> None:
+    """Make kinds and aggregates known; a later one of the same name takes its place."""
+    KINDS.update({kind.name: kind for kind in kinds})
+    AGGREGATES.update(aggregates)
+    for name, aggregate in aggregates.items():
+        spelling = aggregate.spelling
+        ALIASES.update(dict.fromkeys(spelling.aliases, name))
+        if spelling.stand_in:
+            STAND_INS[name] = spelling.stand_in
+
+
+def components(calls: Sequence[Call], types: Types) -> tuple[Component, ...]:
+    """What these calls keep, each component once, in the order of first use."""
+    return tuple(dict.fromkeys(c for call in calls for c in AGGREGATES[call.function].components(call, types)))
+
+
+def keeps_values(call: Call) -> bool:
+    """Whether the call keeps values, or a sketch of them: partials of no fixed size."""
+    return isinstance(AGGREGATES[call.function].lower, FromValues)
+
+
+def guarded(call: Call, argument: str) -> str:
+    """`FILTER (WHERE c)` as an argument that is NULL where c does not hold: all aggregates skip NULL."""
+    return argument if call.condition is None else f"(CASE WHEN {call.condition} THEN {argument} END)"
+
+
+def one(kind: str) -> Components:
+    """One component of this kind over the first argument."""
+    return lambda call, types: (Component(kind, (guarded(call, call.arguments[0]),)),)

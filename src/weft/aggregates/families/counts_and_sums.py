@@ -1,0 +1,71 @@
+"""Counts, sums and means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weft.aggregates.aggregate import MANY, Aggregate, Spelling, Types, guarded, one
+from weft.aggregates.combining import Count, RowCount, Sum
+from weft.aggregates.component import Component
+from weft.aggregates.kind import FOLD, Algebra, Kind, TableOperation, TableSlot
+from weft.aggregates.lowering import Mean, Value
+from weft.model import Call
+
+_INVERTIBLE = FOLD | Algebra.INVERTIBLE
+_HAS_VALUE = TableSlot(TableOperation.SUM, "({0}) IS NOT NULL", boolean=True)
+
+KINDS = (
+    Kind(
+        "rows", ("count(1)",), RowCount(), _INVERTIBLE, ("sum({0})",),
+        row=("1L",), table=TableSlot(TableOperation.SUM, None),
+    ),
+    Kind(
+        "count", ("count({0})",), Count(), _INVERTIBLE, ("sum({0})",),
+        row=("CASE WHEN {0} IS NULL THEN 0L ELSE 1L END",), table=_HAS_VALUE,
+    ),
+    Kind(
+        "sum", ("sum({0})",), Sum(), _INVERTIBLE, ("sum({0})",), row=("{0}",), table=TableSlot(TableOperation.SUM)
+    ),
+)  # fmt: skip
+
+ROWS = Component("rows")
+"""The number of rows. Every feed has it, as its first component."""
+
+
+def _count(call: Call, types: Types) -> tuple[Component, ...]:
+    if call.condition is None and not call.arguments:
+        return (ROWS,)
+    if len(call.arguments) <= 1:
+        return (Component("count", (guarded(call, *(call.arguments or ("1",))),)),)
+    every = " AND ".join(f"({a}) IS NOT NULL" for a in call.arguments)
+    return (Component("count", (guarded(call, f"(CASE WHEN {every} THEN 1 END)"),)),)
+
+
+def _count_if(call: Call, types: Types) -> tuple[Component, ...]:
+    return (Component("count", (guarded(call, f"(CASE WHEN {call.arguments[0]} THEN 1 END)"),)),)
+
+
+def _pairs(call: Call, types: Types) -> tuple[Component, ...]:
+    """Pairs of numbers: a text that is no number is no pair."""
+    return _count(replace(call, arguments=tuple(f"CAST({a} AS DOUBLE)" for a in call.arguments)), types)
+
+
+def _avg(call: Call, types: Types) -> tuple[Component, ...]:
+    """The sum and count that `sum` and `count` keep; only a sum of bigints may overflow where Spark's mean does not."""
+    argument = guarded(call, call.arguments[0])
+    total = f"CAST({argument} AS DOUBLE)" if types.get(call.arguments[0]) in ("bigint", "string") else argument
+    return (Component("sum", (total,)), Component("count", (argument,)))
+
+
+def _no_intervals(call: Call, types: Types) -> str | None:
+    type_ = types.get(call.arguments[0], "")
+    return f"weft does not average values of type {type_}" if type_.startswith("interval") else None
+
+
+AGGREGATES = {
+    "count": Aggregate(_count, Value(), (1, MANY), spelling=Spelling(star=True, distinct="count_distinct")),
+    "count_if": Aggregate(_count_if, Value()),
+    "sum": Aggregate(one("sum"), Value()),
+    "avg": Aggregate(_avg, Mean(), refusal=_no_intervals, spelling=Spelling(aliases=("mean",))),
+    "regr_count": Aggregate(_pairs, Value(), (2, 2)),
+}

@@ -1,0 +1,110 @@
+"""The greatest and the least, and the partials that they are in."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.engine.combine.base import (
+    Combiner,
+    Longs,
+    PreparedColumn,
+    Serving,
+    integers_behind,
+    to_numpy_array,
+    without_nulls,
+)
+from weft.kernels import NO_VALUE, float_keys, key_floats
+
+
+class Extremes(Combiner):
+    """The greatest or least of numbers and times: an integer each, and back again."""
+
+    def __init__(self, columns: tuple[pa.Array, ...], serving: Serving, *, greatest: bool) -> None:
+        super().__init__(columns, serving)
+        self._turned = not greatest
+
+    @cached_property
+    def _prepared(self) -> PreparedColumn:
+        column = self.columns[0]
+        values = to_numpy_array(without_nulls(column))
+        if pa.types.is_floating(column.type):
+            keys = float_keys(values.astype(np.float64, copy=False), self._turned)
+        else:
+            keys = ~values.astype(np.int64) if self._turned else values.astype(np.int64, copy=False)
+        if column.null_count:
+            keys = np.where(to_numpy_array(column.is_null()), NO_VALUE, keys)  # below all others
+        return self.prepared("max", keys)
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        type_ = self.columns[0].type
+        keys = self._prepared.answer(lo, hi, np.empty(len(lo), np.int64))
+        if pa.types.is_floating(type_):
+            return (pa.array(key_floats(keys, self._turned), mask=self.null(lo, hi)).cast(type_),)
+        values = ~keys if self._turned else keys
+        null = self.null(lo, hi)
+        if null is not None:
+            values = np.where(null, 0, values)  # what stands where nothing is need not fit the type
+        whole = pa.array(values, mask=null)
+        if pa.types.is_boolean(type_) or pa.types.is_integer(type_):
+            return (whole.cast(type_),)
+        return (whole.cast(integers_behind(type_)).view(type_),)
+
+
+class Choices(Combiner):
+    """The selective family: the ordering decides, and every column follows the winner's place."""
+
+    def __init__(self, columns: tuple[pa.Array, ...], serving: Serving, *, greatest: bool) -> None:
+        super().__init__(columns, serving)
+        self._greatest = greatest
+
+    @cached_property
+    def _prepared(self) -> PreparedColumn:
+        # Ties go to the earlier partial for `min_by` and to the later for `max_by`: first and last in time.
+        keys = order_keys(self.columns[0], greatest=self._greatest)
+        return self.prepared("argmax_last" if self._greatest else "argmax_first", keys)
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        winners = self._prepared.answer(lo, hi, np.empty(len(lo), np.int64))
+        indices = pa.array(winners, mask=winners < 0 if self.columns[0].null_count else None)
+        return tuple(column.take(indices) for column in self.columns)
+
+
+def order_keys(column: pa.Array, *, greatest: bool) -> Longs:
+    """Integers in the order of the values, turned round for the least; NULL is NO_VALUE, below every other."""
+    keys = _ascending(column)
+    if len(keys) and (keys.min() <= NO_VALUE + 1 or keys.max() >= -NO_VALUE - 2):
+        keys = _ranks(column)  # the values reach the ends of int64, where NO_VALUE must stand alone
+    if not greatest:
+        keys = ~keys
+    if column.null_count:
+        keys = np.where(to_numpy_array(column.is_null()), NO_VALUE, keys)
+    return np.ascontiguousarray(keys)
+
+
+def _ascending(column: pa.Array) -> Longs:
+    type_ = column.type
+    if pa.types.is_floating(type_):
+        # Adding 0.0 makes -0.0 into 0.0; the bits of a float ascend with it once the negative ones are turned round.
+        values = to_numpy_array(without_nulls(column)).astype(np.float64) + 0.0
+        values[np.isnan(values)] = np.nan
+        bits = values.view(np.int64)
+        ascending: Longs = np.where(bits >= 0, bits, bits ^ np.int64(0x7FFF_FFFF_FFFF_FFFF))
+        return ascending
+    if pa.types.is_integer(type_) or pa.types.is_boolean(type_) or pa.types.is_temporal(type_):
+        return to_numpy_array(without_nulls(column)).astype(np.int64)  # type: ignore[no-any-return]
+    return _ranks(column)
+
+
+def _ranks(column: pa.Array) -> Longs:
+    """Places in the sorted order; strings and binaries by their bytes, as Spark compares them."""
+    return to_numpy_array(pc.rank(column, tiebreaker="dense")).astype(np.int64)  # type: ignore[no-any-return]
+
+
+def is_number(type_: pa.DataType) -> bool:
+    """Numbers and times that an int64 holds in their order."""
+    exact = pa.types.is_integer(type_) or pa.types.is_boolean(type_) or pa.types.is_temporal(type_)
+    return bool(pa.types.is_floating(type_) or exact)

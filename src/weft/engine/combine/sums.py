@@ -1,0 +1,79 @@
+"""Sums of integers, floats and decimals."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from weft.engine.combine.base import (
+    NOTHING_CHOSEN,
+    Combiner,
+    Longs,
+    PreparedColumn,
+    SumOverflow,
+    range_sums,
+    to_numpy_array,
+    without_nulls,
+)
+from weft.engine.project.decimals import from_limb_sums, limbs
+from weft.kernels import prefix_sums
+
+
+class Sums(Combiner):
+    """Integers, and durations as integers: removing is exact."""
+
+    @cached_property
+    def _values(self) -> Longs:
+        return to_numpy_array(without_nulls(self.columns[0])).astype(np.int64, copy=False)  # type: ignore[no-any-return]
+
+    @cached_property
+    def _prepared(self) -> PreparedColumn:
+        return self.prepared("int_sum", self._values)
+
+    @cached_property
+    def _may_overflow(self) -> bool:
+        return float(np.abs(self._values.astype(np.float64)).sum()) >= 2.0**62
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        total = self._prepared.answer(lo, hi, np.empty(len(lo), np.int64))
+        if self._may_overflow:
+            floats = FloatSums((pa.array(self._values.astype(np.float64)),), NOTHING_CHOSEN).combine(lo, hi)[0]
+            if (np.abs(to_numpy_array(floats) - total) > 2.0**60).any():
+                raise SumOverflow(
+                    "a sum of integers leaves the range of its type; "
+                    "sum a DOUBLE or a DECIMAL instead: sum(CAST(x AS DECIMAL(38,0)))"
+                )
+        return (pa.array(total, mask=self.null(lo, hi)).view(self.columns[0].type),)
+
+
+class FloatSums(Combiner):
+    """Floats are never subtracted: what has left the window leaves no trace."""
+
+    @cached_property
+    def _prepared(self) -> PreparedColumn:
+        return self.prepared("float_sum", to_numpy_array(without_nulls(self.columns[0])))
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        out = self._prepared.answer(lo, hi, np.empty(len(lo), np.float64))
+        return (pa.array(out, mask=self.null(lo, hi)),)
+
+
+class DecimalSums(Combiner):
+    """A decimal is four limbs of 32 bits; the sums of limbs are exact integers, whatever the technique."""
+
+    @cached_property
+    def _prefixes(self) -> list[Longs]:
+        return [prefix_sums(limb) for limb in limbs(self.columns[0])]
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        null = self.null(lo, hi)
+        sums = [range_sums(prefix, lo, hi) for prefix in self._prefixes]
+        total, too_wide = from_limb_sums(sums, None if null is None else ~null, self.columns[0].type)
+        if too_wide.any():
+            raise SumOverflow(
+                f"a sum of decimals leaves the range of {self.columns[0].type}; "
+                "sum a wider type: sum(CAST(x AS DECIMAL(38,s)))"
+            )
+        return (total,)
