@@ -8,6 +8,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from weft.aggregates import Component
+from weft.aggregates.lowering import Value
 from weft.engine import CallLayout, FeedLayout, GroupingLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.project import Typed
 from weft.kernels import OPERATORS, accepts

@@ -34,7 +34,7 @@ class Mean(Lowering):
 
 @dataclass(frozen=True, slots=True)
 class Formula(Lowering):
-    """A function of the first component's columns, as numpy arrays of doubles: answers, and where they are NULL."""
+    """A function of the components' columns, as numpy arrays of doubles: answers, and where they are NULL."""
 
     function: Callable[..., tuple[Any, Any]]
 
@@ -45,7 +45,7 @@ class Formula(Lowering):
 
 @dataclass(frozen=True, slots=True)
 class NanFormula(Lowering):
-    """A function of the first component's columns, as numpy arrays of doubles; an answer of NaN is NULL."""
+    """A function of the components' columns, as numpy arrays of doubles; an answer of NaN is NULL."""
 
     function: Callable[..., Any]
 

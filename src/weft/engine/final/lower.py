@@ -27,10 +27,10 @@ def lower(how: Lowering, parts: Parts, type_: pa.DataType) -> pa.Array:
             return _mean(parts, type_)
         case Formula(function=function):
             with np.errstate(divide="ignore", invalid="ignore"):
-                return _nullable(*function(*map(_floats, parts[0])))
+                return _nullable(*function(*_columns(parts)))
         case NanFormula(function=function):
             with np.errstate(all="ignore"):
-                answers = np.asarray(function(*map(_floats, parts[0])), np.float64)
+                answers = np.asarray(function(*_columns(parts)), np.float64)
             return _nullable(answers, np.isnan(answers))
     raise AssertionError(f"nothing reads {how}")
 
@@ -42,6 +42,10 @@ def _mean(parts: Parts, type_: pa.DataType) -> pa.Array:
         return divide_decimal(total, counts, type_)
     with np.errstate(divide="ignore", invalid="ignore"):
         return _nullable(_floats(total) / counts, counts == 0)
+
+
+def _columns(parts: Parts) -> list[Floats]:
+    return [_floats(column) for part in parts for column in part]
 
 
 def _floats(array: pa.Array) -> Floats:
