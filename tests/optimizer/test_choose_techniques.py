@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from weft.aggregates.operators import OPERATOR_FACTS
 from weft.calibration.file import BadCalibration, Calibration, load_speeds, save_calibration
 from weft.calibration.speeds import DEFAULT_SPEEDS
 from weft.kernels import OPERATORS, OWN, TECHNIQUES, accepts
 from weft.model import ACQ, Call, Window
 from weft.optimizer import optimize
 from weft.optimizer.choose_techniques import (
-    STAND_INS,
     BadLatency,
     Counts,
     Speed,
@@ -39,7 +39,7 @@ def chosen(served: Plan) -> dict[str, str]:
 def test_every_technique_has_an_omega_and_every_operator_a_speed() -> None:
     assert OMEGAS.keys() == {"auto", "blocks", *TECHNIQUES}
     for operator in OPERATORS.keys() - {"min"}:
-        assert DEFAULT_SPEEDS[STAND_INS.get(operator, operator)]
+        assert DEFAULT_SPEEDS[OPERATOR_FACTS[operator].priced_as or operator]
     for operator, speeds in DEFAULT_SPEEDS.items():
         assert all(accepts(name, operator) for name in speeds)
 

@@ -1,33 +1,47 @@
-"""The operators that combine partials, what each can do, and what each technique asks for.
+"""The operators that combine partials, what each can do, and what each technique needs.
 
-Facts alone: `weft.kernels` has the loops, and whoever only plans need not wait until they are read.
+Facts alone: `weft.kernels` has the loops, and planning does not wait until they are loaded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from weft.aggregates.kind import CHOICE, FOLD, Algebra
 
 _BY_PLACE = Algebra.ASSOCIATIVE | Algebra.SELECTIVE
 """Of equal keys the place decides, so the order of the arguments matters: not commutative."""
 
-ALGEBRAS: Mapping[str, Algebra] = {
-    "int_sum": FOLD | Algebra.INVERTIBLE,
-    "float_sum": FOLD,
-    "max": CHOICE,
-    "min": CHOICE,
-    "bit_and": FOLD,
-    "bit_or": FOLD,
-    "bit_xor": FOLD | Algebra.INVERTIBLE,
-    "argmax_last": _BY_PLACE,
-    "argmax_first": _BY_PLACE,
-    "moments_2": FOLD,
-    "moments_3": FOLD,
-    "moments_4": FOLD,
-    "comoments": FOLD,
+
+@dataclass(frozen=True, slots=True)
+class OperatorFacts:
+    """An operator, as plans and techniques see it."""
+
+    algebra: Algebra
+    serves: str = ""
+    """The aggregates that it serves, in words; empty: that of the same name."""
+    priced_as: str = ""
+    """The operator whose measured speeds are close to its own; empty: it is measured itself."""
+
+
+OPERATOR_FACTS: Mapping[str, OperatorFacts] = {
+    "int_sum": OperatorFacts(FOLD | Algebra.INVERTIBLE, "counts and sums of integers"),
+    "float_sum": OperatorFacts(FOLD, "sums of floats"),
+    "max": OperatorFacts(CHOICE, "max and min of numbers"),
+    "min": OperatorFacts(CHOICE),
+    "bit_and": OperatorFacts(FOLD, priced_as="max"),
+    "bit_or": OperatorFacts(FOLD, priced_as="max"),
+    "bit_xor": OperatorFacts(FOLD | Algebra.INVERTIBLE, priced_as="max"),
+    "argmax_last": OperatorFacts(_BY_PLACE, "max of texts, max_by, last"),
+    "argmax_first": OperatorFacts(_BY_PLACE, "min of texts, min_by, first", priced_as="argmax_last"),
+    "moments_2": OperatorFacts(FOLD, "variance"),
+    "moments_3": OperatorFacts(FOLD, "skewness", priced_as="moments_2"),
+    "moments_4": OperatorFacts(FOLD, "kurtosis", priced_as="comoments"),
+    "comoments": OperatorFacts(FOLD, "covariance"),
 }
-"""Every operator, and what it can do."""
+
+ALGEBRAS: Mapping[str, Algebra] = {name: facts.algebra for name, facts in OPERATOR_FACTS.items()}
 
 NEEDS: Mapping[str, Algebra] = {
     "panes": Algebra.ASSOCIATIVE,
@@ -40,7 +54,7 @@ NEEDS: Mapping[str, Algebra] = {
     "slick_deque_inv": Algebra.INVERTIBLE,
     "slick_deque_non_inv": Algebra.SELECTIVE,
 }
-"""The techniques of the dissertation, and what each asks of an operator."""
+"""The techniques of the dissertation, and what each needs of an operator."""
 
 OWN: Mapping[str, Collection[str]] = {"blocks": tuple(ALGEBRAS), "prefix": ("int_sum",)}
 """weft's own techniques, and the operators that each serves."""

@@ -11,13 +11,13 @@ follows from four counts, which are the same for every group:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, cast, get_args
 
 from weft.aggregates import ROWS, components
-from weft.aggregates.operators import accepts, fallback
+from weft.aggregates.operators import OPERATOR_FACTS, accepts, fallback
 from weft.calibration.speeds import DEFAULT_SPEEDS, Speed, Speeds
 from weft.model import Call, PlanError, Window
 from weft.plan.logical import Plan, Served, Tree
@@ -63,16 +63,6 @@ class Counts:
         )
 
 
-STAND_INS: Mapping[str, str] = {
-    "argmax_first": "argmax_last",
-    "bit_and": "max",
-    "bit_or": "max",
-    "bit_xor": "max",
-    "moments_3": "moments_2",
-    "moments_4": "comoments",
-}
-"""Operators that are not measured, and measured ones with about the same speed."""
-
 CANDIDATES = ("prefix", "blocks", "panes", "two_stacks", "slick_deque_inv", "slick_deque_non_inv")
 """What `auto` chooses from. The others are slower than one of these over columns, for any windows."""
 
@@ -108,7 +98,7 @@ def _choose(operator: str, technique: str, counts: Counts, speeds: Speeds | None
         return Served(operator, next(name for name in BOUNDED if accepts(name, operator)))
     if technique != "auto":
         return Served(operator, technique if accepts(technique, operator) else fallback(operator))
-    known = (speeds or DEFAULT_SPEEDS)[STAND_INS.get(operator, operator)]
+    known = (speeds or DEFAULT_SPEEDS)[OPERATOR_FACTS[operator].priced_as or operator]
     taken = sorted((counts.nanoseconds(speed), name) for name, speed in known.items() if accepts(name, operator))
     (best, name), *others = taken
     return Served(operator, name, best, *((others[0][1], others[0][0]) if others else ()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from weft.aggregates import AGGREGATES
+from weft.aggregates.operators import OPERATOR_FACTS
 from weft.model import ACQ, Call
 from weft.plan.logical import Plan
 
@@ -96,26 +97,13 @@ def guarantee(plan: Plan) -> list[tuple[str, str]]:
     return [("guarantee", "optimal: no plan saves more" if best else promise), ("theorem 1", theorem)]
 
 
-OPERATORS = {
-    "int_sum": "counts and sums of integers",
-    "float_sum": "sums of floats",
-    "max": "max and min of numbers",
-    "argmax_last": "max of texts, max_by, last",
-    "argmax_first": "min of texts, min_by, first",
-    "moments_2": "variance",
-    "moments_3": "skewness",
-    "moments_4": "kurtosis",
-    "comoments": "covariance",
-}
-
-
 def operator(name: str) -> str:
-    """What users call by it.
+    """The aggregates that an operator serves, in words.
 
     >>> operator("int_sum"), operator("bit_or")
     ('counts and sums of integers', 'bit_or')
     """
-    return OPERATORS.get(name, name)
+    return OPERATOR_FACTS[name].serves or name
 
 
 def call(aggregate: Call) -> str:

@@ -12,7 +12,7 @@ from weft.kernels import OWN, accepts, technique
 from weft.optimizer.choose_techniques import CANDIDATES
 
 OPERATORS = ("int_sum", "float_sum", "argmax_last", "max", "moments_2", "comoments")
-"""The others take as long as one of these (`STAND_INS`)."""
+"""The others take as long as one of these (`priced_as`)."""
 SHAPES = ((1, 1), (4, 1), (16, 1), (64, 1), (1024, 1), (64, 16), (1024, 256))
 """Partials of a window, and of a slide."""
 MOST_COMBINED = 20_000_000
