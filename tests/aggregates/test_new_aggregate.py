@@ -15,7 +15,7 @@ import weft
 from tests.support.compare import assert_same_rows, spark_answers
 from weft.aggregates import AGGREGATES, KINDS, ROWS, Aggregate, Component, Kind, add_family
 from weft.aggregates.aggregate import STAND_INS, Spelling, Types, guarded
-from weft.aggregates.combining import Sum
+from weft.aggregates.combining import NumberSum
 from weft.aggregates.kind import TableOperation, TableSlot
 from weft.aggregates.lowering import NanFormula
 from weft.engine import CallLayout, FeedLayout, GroupingLayout, Layout, QueryLayout, State, TreeLayout, advance
@@ -27,7 +27,7 @@ from weft.model import Call, Edges
 SUM_OF_SQUARES = Kind(
     "sum_of_squares",
     lift=("sum({0} * {0})",),
-    combine=Sum(),
+    combine=NumberSum(),
     merge=("sum({0})",),
     row=("{0} * {0}",),
     table=TableSlot(TableOperation.SUM, "({0}) * ({0})"),

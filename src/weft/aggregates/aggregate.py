@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from weft.aggregates.component import Component
 from weft.aggregates.kind import KINDS, Kind
-from weft.aggregates.lowering import FromValues, Lowering
+from weft.aggregates.lowering import AnswerLowering, FromValues
 from weft.model import Call
 
 EVENT_TIME = "_weft_time"
@@ -59,7 +59,7 @@ class Spelling:
 class Aggregate:
     components: Components
     """What to keep for a call."""
-    lower: Lowering
+    lower: AnswerLowering
     """How the answer is read from the components."""
     arity: tuple[int, int] = (1, 1)
     numbers: Callable[[Call], tuple[float, ...]] = lambda call: ()

@@ -29,7 +29,7 @@ class Combining:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum(Combining):
+class NumberSum(Combining):
     """Numbers and durations that add up; NULL where no row has a value."""
 
     @property
@@ -38,7 +38,7 @@ class Sum(Combining):
 
 
 @dataclass(frozen=True, slots=True)
-class Count(Combining):
+class IntegerSum(Combining):
     """Integers that add up, never NULL."""
 
     @property
@@ -47,7 +47,7 @@ class Count(Combining):
 
 
 @dataclass(frozen=True, slots=True)
-class RowCount(Count):
+class RowCount(IntegerSum):
     """The number of rows: every row counts one, whatever it holds."""
 
 

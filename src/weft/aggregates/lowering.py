@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Lowering:
+class AnswerLowering:
     """Base of all ways to read an answer."""
 
     @property
@@ -18,22 +18,22 @@ class Lowering:
 
 
 @dataclass(frozen=True, slots=True)
-class Value(Lowering):
+class Value(AnswerLowering):
     """The component is the answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen(Lowering):
+class ChosenValue(AnswerLowering):
     """The value that came with the chosen ordering: the second column."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mean(Lowering):
+class Mean(AnswerLowering):
     """The first component divided by the second."""
 
 
 @dataclass(frozen=True, slots=True)
-class Formula(Lowering):
+class Formula(AnswerLowering):
     """A function of the components' columns, as numpy arrays of doubles: answers, and where they are NULL."""
 
     function: Callable[..., tuple[Any, Any]]
@@ -44,7 +44,7 @@ class Formula(Lowering):
 
 
 @dataclass(frozen=True, slots=True)
-class NanFormula(Lowering):
+class NanFormula(AnswerLowering):
     """A function of the components' columns, as numpy arrays of doubles; an answer of NaN is NULL."""
 
     function: Callable[..., Any]
@@ -55,7 +55,7 @@ class NanFormula(Lowering):
 
 
 @dataclass(frozen=True, slots=True)
-class FromValues(Lowering):
+class FromValues(AnswerLowering):
     """Base of what is read from the values of each window as it slides."""
 
 
@@ -73,7 +73,7 @@ class DistinctCount(FromValues):
 
 
 @dataclass(frozen=True, slots=True)
-class Members(FromValues):
+class DistinctValues(FromValues):
     """A list of the different values."""
 
 

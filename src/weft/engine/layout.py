@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.aggregates import Component, Kind
-from weft.aggregates.lowering import Lowering
+from weft.aggregates.lowering import AnswerLowering
 from weft.engine.project import Typed
 from weft.model import Edges, Refresh, Window
 
@@ -49,7 +49,7 @@ MARKS = (pa.field("weft_revision", pa.int64(), False), pa.field("weft_retracted"
 class CallLayout:
     """An aggregate call: how its answer is read, and from which components."""
 
-    lower: Lowering
+    lower: AnswerLowering
     components: tuple[Component, ...]
     type: pa.DataType
     numbers: tuple[float, ...] = ()

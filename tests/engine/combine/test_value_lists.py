@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from weft.aggregates import KINDS
 from weft.aggregates.lowering import (
+    AnswerLowering,
     DistinctCount,
+    DistinctValues,
     GreatestSums,
     Histogram,
-    Lowering,
-    Members,
     Mode,
     MostFrequent,
     Quantiles,
@@ -44,7 +44,7 @@ def absorb(kind: str, columns: tuple[pa.Array, ...]) -> tuple[pa.Array, ...]:
 
 
 def answer(
-    held: ValueLists, how: Lowering, numbers: tuple[float, ...], type_: pa.DataType, windows: Any, offsets: Any
+    held: ValueLists, how: AnswerLowering, numbers: tuple[float, ...], type_: pa.DataType, windows: Any, offsets: Any
 ) -> pa.Array:
     return lower_values(how, held, held.windows(*windows, offsets), numbers, type_)
 
@@ -72,11 +72,11 @@ def test_windows_that_slide_read_what_a_look_at_all_their_values_reads(groups: l
     partials = [partial for group in groups for partial in group]
     held = synopses("frequencies", partials, pa.list_(pa.int64()))
 
-    def read(lower: Lowering, type_: pa.DataType, *numbers: float) -> list[Any]:
+    def read(lower: AnswerLowering, type_: pa.DataType, *numbers: float) -> list[Any]:
         return answer(held, lower, numbers, type_, windows, offsets).to_pylist()
 
     assert read(DistinctCount(), pa.int64()) == [len(set(v)) for v in values]
-    assert read(Members(), pa.list_(pa.int64())) == [sorted(set(v)) for v in values]
+    assert read(DistinctValues(), pa.list_(pa.int64())) == [sorted(set(v)) for v in values]
     assert read(Mode(), pa.int64()) == [min(v, key=lambda x: (-v.count(x), x)) if v else None for v in values]
     least = [None if not v else sorted(v)[max(0, -(-len(v) * 3 // 10) - 1)] for v in values]
     assert read(Quantiles(interpolated=False), pa.int64(), 0.3) == least

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.aggregates.aggregate import MANY, Aggregate, Spelling, Types, guarded, one
-from weft.aggregates.combining import Count, RowCount, Sum
+from weft.aggregates.combining import IntegerSum, NumberSum, RowCount
 from weft.aggregates.component import Component
 from weft.aggregates.kind import FOLD, Algebra, Kind, TableOperation, TableSlot
 from weft.aggregates.lowering import Mean, Value
@@ -20,11 +20,11 @@ KINDS = (
         row=("1L",), table=TableSlot(TableOperation.SUM, None),
     ),
     Kind(
-        "count", ("count({0})",), Count(), _INVERTIBLE, ("sum({0})",),
+        "count", ("count({0})",), IntegerSum(), _INVERTIBLE, ("sum({0})",),
         row=("CASE WHEN {0} IS NULL THEN 0L ELSE 1L END",), table=_HAS_VALUE,
     ),
     Kind(
-        "sum", ("sum({0})",), Sum(), _INVERTIBLE, ("sum({0})",), row=("{0}",), table=TableSlot(TableOperation.SUM)
+        "sum", ("sum({0})",), NumberSum(), _INVERTIBLE, ("sum({0})",), row=("{0}",), table=TableSlot(TableOperation.SUM)
     ),
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ from weft.aggregates.aggregate import EVENT_TIME, Aggregate, Components, Spellin
 from weft.aggregates.combining import ChosenBy, Extreme
 from weft.aggregates.component import Component
 from weft.aggregates.kind import CHOICE, Kind, TableOperation, TableSlot
-from weft.aggregates.lowering import Chosen, Value
+from weft.aggregates.lowering import ChosenValue, Value
 from weft.model import Call
 
 
@@ -53,10 +53,10 @@ AGGREGATES = {
     "max": Aggregate(one("max"), Value(), spelling=_spelling()),
     "bool_and": Aggregate(one("min"), Value(), spelling=_spelling("every")),
     "bool_or": Aggregate(one("max"), Value(), spelling=_spelling("some", "any")),
-    "max_by": Aggregate(_by("max_by"), Chosen(), (2, 2), spelling=_spelling()),
-    "min_by": Aggregate(_by("min_by"), Chosen(), (2, 2), spelling=_spelling()),
+    "max_by": Aggregate(_by("max_by"), ChosenValue(), (2, 2), spelling=_spelling()),
+    "min_by": Aggregate(_by("min_by"), ChosenValue(), (2, 2), spelling=_spelling()),
     "first": Aggregate(
-        _in_time("min_by"), Chosen(), (1, 2), spelling=_spelling("first_value", "any_value", ignores_nulls=True)
+        _in_time("min_by"), ChosenValue(), (1, 2), spelling=_spelling("first_value", "any_value", ignores_nulls=True)
     ),
-    "last": Aggregate(_in_time("max_by"), Chosen(), (1, 2), spelling=_spelling("last_value", ignores_nulls=True)),
+    "last": Aggregate(_in_time("max_by"), ChosenValue(), (1, 2), spelling=_spelling("last_value", ignores_nulls=True)),
 }

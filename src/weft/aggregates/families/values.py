@@ -12,7 +12,7 @@ from weft.aggregates.combining import ValueList, Values, WeightedValues
 from weft.aggregates.component import Component
 from weft.aggregates.kind import FOLD, Algebra, Kind
 from weft.aggregates.literals import fractions, number
-from weft.aggregates.lowering import DistinctCount, GreatestSums, Members, Mode, Quantiles
+from weft.aggregates.lowering import DistinctCount, DistinctValues, GreatestSums, Mode, Quantiles
 from weft.model import Call
 
 TOP = 5
@@ -127,7 +127,7 @@ AGGREGATES = {
         approximations=_fewer_distinct,
         spelling=Spelling(shown="count(DISTINCT {0})"),
     ),
-    "collect_set": Aggregate(one("distinct"), Members(), refusal=refuse_unordered),
+    "collect_set": Aggregate(one("distinct"), DistinctValues(), refusal=refuse_unordered),
     "percentile": Aggregate(
         _percentile,
         Quantiles(interpolated=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from weft.aggregates import Kind
-from weft.aggregates.combining import Bitwise, ChosenBy, Compiled, Count, Extreme, Sum, ValueList, Vector
+from weft.aggregates.combining import Bitwise, ChosenBy, Compiled, Extreme, IntegerSum, NumberSum, ValueList, Vector
 from weft.engine.combine.base import NOTHING_CHOSEN, Combiner, Serving
 from weft.engine.combine.choices import Choices, Extremes, is_number
 from weft.engine.combine.sums import DecimalSums, FloatSums, Sums
@@ -19,9 +19,9 @@ Columns = tuple[pa.Array, ...]
 def combiner_of(kind: Kind, columns: Columns, serving: Serving = NOTHING_CHOSEN) -> Combiner:
     """The partials of one component, ready to be combined."""
     match kind.combine:
-        case Count():
+        case IntegerSum():
             return Sums(columns, serving)
-        case Sum():
+        case NumberSum():
             return _sums(columns, serving)
         case Extreme(greatest=greatest) if is_number(columns[0].type):
             return Extremes(columns, serving, greatest=greatest)

@@ -27,7 +27,7 @@ SUMS = 2.0**62
 """Integers whose sizes add up to less than this have sums that fit into 64 bits, whichever are added."""
 
 
-class Windows(NamedTuple):
+class SlidingWindows(NamedTuple):
     """Windows over the values of their groups, as the kernels of `sliding_values` take them."""
 
     ranks: npt.NDArray[np.int32]
@@ -71,13 +71,13 @@ class ValueLists(Combiner):
         """Put the values of each group in order, once for all queries."""
         self._ranked(offsets)
 
-    def windows(self, groups: npt.NDArray[np.int32], lo: Longs, hi: Longs, offsets: Longs) -> Windows:
+    def windows(self, groups: npt.NDArray[np.int32], lo: Longs, hi: Longs, offsets: Longs) -> SlidingWindows:
         """Windows by their group and their partials `[lo, hi)`; neither end ever falls.
 
         The partials of group g are `offsets[g]:offsets[g + 1]`.
         """
         ranks, _, firsts = self._ranked(offsets)
-        return Windows(ranks, self.weights, self._bounds, firsts, groups, lo, hi)
+        return SlidingWindows(ranks, self.weights, self._bounds, firsts, groups, lo, hi)
 
     def _ranked(self, offsets: Longs) -> tuple[npt.NDArray[np.int32], Longs, Longs]:
         if self._ranks is None:

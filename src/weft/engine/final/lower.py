@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from weft.aggregates.lowering import Chosen, Formula, Lowering, Mean, NanFormula, Value
+from weft.aggregates.lowering import AnswerLowering, ChosenValue, Formula, Mean, NanFormula, Value
 from weft.engine.project.decimals import divide_decimal
 
 Floats = npt.NDArray[np.float64]
@@ -17,11 +17,11 @@ Parts = Sequence[Sequence[pa.Array]]
 """The columns of each component of the aggregate, combined over a window."""
 
 
-def lower(how: Lowering, parts: Parts, type_: pa.DataType) -> pa.Array:
+def lower(how: AnswerLowering, parts: Parts, type_: pa.DataType) -> pa.Array:
     match how:
         case Value():
             return parts[0][0]
-        case Chosen():
+        case ChosenValue():
             return parts[0][1]
         case Mean():
             return _mean(parts, type_)

@@ -8,17 +8,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.aggregates.lowering import (
+    AnswerLowering,
     DistinctCount,
+    DistinctValues,
     GreatestSums,
     Histogram,
-    Lowering,
-    Members,
     Mode,
     MostFrequent,
     Quantiles,
 )
 from weft.engine.combine.base import Longs
-from weft.engine.combine.value_lists import Numbers, ValueLists, Windows, refuse_overflow
+from weft.engine.combine.value_lists import Numbers, SlidingWindows, ValueLists, refuse_overflow
 from weft.kernels import plain, sliding_summaries, sliding_values
 
 HASHES = 2.0**63
@@ -29,7 +29,7 @@ LONGEST = 2.0**63
 
 
 def lower_values(
-    how: Lowering, lists: ValueLists, windows: Windows, numbers: tuple[float, ...], type_: pa.DataType
+    how: AnswerLowering, lists: ValueLists, windows: SlidingWindows, numbers: tuple[float, ...], type_: pa.DataType
 ) -> pa.Array:
     """The answers of the windows; `numbers` are those of the call."""
     match how:
@@ -39,7 +39,7 @@ def lower_values(
             return _quantiles(lists, windows, numbers, type_)
         case DistinctCount():
             return _distinct_count(lists, windows)
-        case Members():
+        case DistinctValues():
             return _members(lists, windows, type_)
         case Mode():
             filled, places, _ = _most_frequent(windows, 1)
@@ -53,7 +53,7 @@ def lower_values(
     raise AssertionError(f"nothing reads {how}")
 
 
-def _places(windows: Windows, fractions: tuple[float, ...], between: bool) -> tuple[Longs, Longs, Longs]:
+def _places(windows: SlidingWindows, fractions: tuple[float, ...], between: bool) -> tuple[Longs, Longs, Longs]:
     """The number of rows of each window, and the places of the values around each fraction of them."""
     count = len(windows.hi)
     totals, places = np.empty(count, np.int64), np.zeros((2, count, len(fractions)), np.int64)
@@ -62,7 +62,9 @@ def _places(windows: Windows, fractions: tuple[float, ...], between: bool) -> tu
     return totals, places[0], places[1]
 
 
-def _interpolated(lists: ValueLists, windows: Windows, fractions: tuple[float, ...], type_: pa.DataType) -> pa.Array:
+def _interpolated(
+    lists: ValueLists, windows: SlidingWindows, fractions: tuple[float, ...], type_: pa.DataType
+) -> pa.Array:
     """Between two neighbouring values, in proportion, as Spark computes it."""
     totals, lower, upper = _places(windows, fractions, True)
     values = lists.different_floats
@@ -77,7 +79,9 @@ def _interpolated(lists: ValueLists, windows: Windows, fractions: tuple[float, .
     return _one_or_list(pa.array(answers.ravel()), totals == 0, len(fractions), type_)
 
 
-def _quantiles(lists: ValueLists, windows: Windows, fractions: tuple[float, ...], type_: pa.DataType) -> pa.Array:
+def _quantiles(
+    lists: ValueLists, windows: SlidingWindows, fractions: tuple[float, ...], type_: pa.DataType
+) -> pa.Array:
     totals, lower, _ = _places(windows, fractions, False)
     if not len(lists.values):
         return pa.nulls(len(totals), type_)
@@ -85,7 +89,7 @@ def _quantiles(lists: ValueLists, windows: Windows, fractions: tuple[float, ...]
     return _one_or_list(answers, totals == 0, len(fractions), type_)
 
 
-def _distinct_count(lists: ValueLists, windows: Windows) -> pa.Array:
+def _distinct_count(lists: ValueLists, windows: SlidingWindows) -> pa.Array:
     out, limits = np.empty(len(windows.lo), np.int64), np.empty(0, np.int64)
     if len(lists.columns) == 3:
         limits = plain(lists.limits(windows.lo, windows.hi).to_numpy(), np.int64)
@@ -93,7 +97,7 @@ def _distinct_count(lists: ValueLists, windows: Windows) -> pa.Array:
     return pa.array(out if not len(limits) else np.rint(out / (limits / HASHES)).astype(np.int64))
 
 
-def _members(lists: ValueLists, windows: Windows, type_: pa.DataType) -> pa.Array:
+def _members(lists: ValueLists, windows: SlidingWindows, type_: pa.DataType) -> pa.Array:
     sizes = _distinct_count(lists, windows).to_numpy()
     starts = np.concatenate([[0], np.cumsum(sizes)])
     out = np.empty(starts[-1], np.int64)
@@ -101,14 +105,14 @@ def _members(lists: ValueLists, windows: Windows, type_: pa.DataType) -> pa.Arra
     return _lists(starts, lists.different_values.take(pa.array(out)), type_)
 
 
-def _most_frequent(windows: Windows, most: int) -> tuple[Longs, Longs, Longs]:
+def _most_frequent(windows: SlidingWindows, most: int) -> tuple[Longs, Longs, Longs]:
     count = len(windows.hi)
     filled, places = np.empty(count, np.int64), np.zeros((2, count, most), np.int64)
     sliding_values.slide_common(*windows, filled, places[0], places[1])
     return filled, places[0], places[1]
 
 
-def _frequent_items(lists: ValueLists, windows: Windows, most: int, type_: pa.DataType) -> pa.Array:
+def _frequent_items(lists: ValueLists, windows: SlidingWindows, most: int, type_: pa.DataType) -> pa.Array:
     filled, places, counted = _most_frequent(windows, most)
     chosen = np.arange(places.shape[1]) < filled[:, None]
     items = _typed(lists.different_values.take(pa.array(places[chosen])), type_.value_type[0].type)
@@ -116,7 +120,7 @@ def _frequent_items(lists: ValueLists, windows: Windows, most: int, type_: pa.Da
     return _lists(np.concatenate([[0], np.cumsum(filled)]), pairs, type_)
 
 
-def _greatest_sums(lists: ValueLists, windows: Windows, most: int, type_: pa.DataType) -> pa.Array:
+def _greatest_sums(lists: ValueLists, windows: SlidingWindows, most: int, type_: pa.DataType) -> pa.Array:
     """Sums of floats are never subtracted; those of integers and of decimals are."""
     refuse_overflow(lists.weights)
     count, most = len(windows.hi), min(most, max(1, int(np.diff(windows.firsts).max(initial=0))))
@@ -130,7 +134,7 @@ def _greatest_sums(lists: ValueLists, windows: Windows, most: int, type_: pa.Dat
     return _lists(np.concatenate([[0], np.cumsum(filled)]), pairs, type_)
 
 
-def _histogram(lists: ValueLists, windows: Windows, most: int, type_: pa.DataType) -> pa.Array:
+def _histogram(lists: ValueLists, windows: SlidingWindows, most: int, type_: pa.DataType) -> pa.Array:
     """Bins of neighbouring values: the mean of each and the number of values."""
     if not len(lists.values):
         return pa.nulls(len(windows.hi), type_)
