@@ -115,7 +115,7 @@ def test_spark_lifts_it_merges_it_and_holds_it_in_tables(spark: Any, groupings: 
     }
     job = weft.weave(
         spark.createDataFrame(table),
-        {name: text.format("rms(x)") for name, text in texts.items()},
+        ";".join(f"CREATE VIEW {name} AS {text.format('rms(x)')}" for name, text in texts.items()),
         phantoms="always",
         groupings=groupings,
     )
