@@ -14,7 +14,7 @@ import pytest
 import weft
 from tests.support.compare import assert_same_rows, spark_answers
 from weft.aggregates import AGGREGATES, KINDS, ROWS, Aggregate, Component, Kind, add_family
-from weft.aggregates.aggregate import STAND_INS, Spelling, Types, guarded
+from weft.aggregates.aggregate import ALIASES, STAND_INS, Spelling, Types, guarded
 from weft.aggregates.combining import NumberSum
 from weft.aggregates.kind import TableOperation, TableSlot
 from weft.aggregates.lowering import NanFormula
@@ -57,7 +57,8 @@ ROOT_MEAN_SQUARE = Aggregate(
 def _registered() -> Iterator[None]:
     add_family([SUM_OF_SQUARES], {"root_mean_square": ROOT_MEAN_SQUARE})
     yield
-    del KINDS["sum_of_squares"], AGGREGATES["root_mean_square"], STAND_INS["root_mean_square"]
+    del KINDS["sum_of_squares"], AGGREGATES["root_mean_square"], ALIASES["rms"]
+    del STAND_INS["root_mean_square"], STAND_INS["rms"]
 
 
 WINDOW = "window(ts, '4 seconds', '2 seconds')"

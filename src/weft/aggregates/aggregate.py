@@ -89,7 +89,7 @@ def add_family(kinds: Iterable[Kind], aggregates: Mapping[str, Aggregate]) -> No
         spelling = aggregate.spelling
         ALIASES.update(dict.fromkeys(spelling.aliases, name))
         if spelling.stand_in:
-            STAND_INS[name] = spelling.stand_in
+            STAND_INS.update(dict.fromkeys((name, *spelling.aliases), spelling.stand_in))
 
 
 def components(calls: Sequence[Call], types: Types) -> tuple[Component, ...]:
