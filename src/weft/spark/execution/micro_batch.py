@@ -24,6 +24,7 @@ from weft.spark.execution.refresh import Refreshes, choose_refreshes
 from weft.spark.execution.watermark import END_OF_STREAM, EventTime, after_rows, iso, latest_that_counts
 from weft.spark.final.report import BucketReport, Reports
 from weft.spark.final.task import BucketTask, final_aggregate
+from weft.spark.logs import log_event
 from weft.spark.options import TimeOptions
 from weft.spark.partial.aggregate import place, sub_aggregate, sub_aggregate_whole
 from weft.spark.physical.plan import PhysicalPlan
@@ -96,7 +97,7 @@ class MicroBatchRunner:
                 outcome = self._advance(partials, context)
             finally:
                 partials.unpersist()
-        return _finished(context, outcome)
+        return self._finished(context, outcome)
 
     def run_bounded(self, rows: DataFrame) -> tuple[BatchRecord, BatchMetrics]:
         """All rows are there: one batch that answers every window."""
@@ -106,7 +107,7 @@ class MicroBatchRunner:
             ended = EventTime(None, END_OF_STREAM)
             context = BatchContext(0, BatchRecord.initial(), ended, begun, scattered=scattered)
             outcome = self._advance(partials, context)
-        return _finished(context, outcome)
+        return self._finished(context, outcome)
 
     def run_idle(self, spark: SparkSession, before: BatchRecord, watermark: int) -> tuple[BatchRecord, BatchMetrics]:
         """A batch without rows: answer the windows that end by the watermark."""
@@ -117,14 +118,15 @@ class MicroBatchRunner:
             digest = before.input_digest
             context = BatchContext(before.batch + 1, before, moved, begun, input_digest=digest, idle=True)
             outcome = self._advance(nothing, context)
-        return _finished(context, outcome)
+        return self._finished(context, outcome)
 
     def _divert_corrupt_records(self, rows: DataFrame, batch: int) -> int:
         if self.corrupt_sink is None:
             return 0
         count = divert_corrupt_records(batch, rows, self.corrupt_sink)
         if count:
-            logger.warning("batch %d: %d records could not be read, and are in the side output", batch, count)
+            message = "corrupt records go to the side output"
+            log_event(logger, message, level=logging.WARNING, batch=batch, records=count)
         return count
 
     def _divert_late_rows(self, rows: DataFrame, context: BatchContext) -> None:
@@ -218,19 +220,23 @@ class MicroBatchRunner:
             shown = {name: table.slice(0, self.listener.rows) for name, table in reports.answers.items()}
             self.listener.take(batch, shown, _add({}, (report.answers for report in reports.buckets)))
 
-
-def _finished(context: BatchContext, outcome: BatchOutcome) -> tuple[BatchRecord, BatchMetrics]:
-    metrics = BatchMetrics.of(context, outcome, time.perf_counter() - context.begun)
-    logger.info(
-        "batch %d committed: %d rows, %d answers, %d late rows, watermark %s, %.2f s",
-        metrics.batch,
-        metrics.rows,
-        metrics.answers,
-        metrics.late,
-        iso(metrics.watermark),
-        metrics.seconds,
-    )
-    return outcome.record, metrics
+    def _finished(self, context: BatchContext, outcome: BatchOutcome) -> tuple[BatchRecord, BatchMetrics]:
+        metrics = BatchMetrics.of(context, outcome, time.perf_counter() - context.begun)
+        if metrics.late:
+            level = logging.INFO if self.times.late == "update" else logging.WARNING
+            log_event(
+                logger, "rows are late", level=level, batch=metrics.batch, rows=metrics.late, late=self.times.late
+            )
+        log_event(
+            logger,
+            "batch ends" if self.checkpoint is None else "batch is committed",
+            batch=metrics.batch,
+            rows=metrics.rows,
+            answers=metrics.answers,
+            watermark=iso(metrics.watermark),
+            seconds=round(metrics.seconds, 3),
+        )
+        return outcome.record, metrics
 
 
 def _refuse_after_drain(before: BatchRecord) -> None:

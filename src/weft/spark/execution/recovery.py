@@ -14,6 +14,7 @@ from weft.spark.checkpoint.spark_offsets import SparkOffsets
 from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.execution.rescale import rescale
 from weft.spark.execution.woven import WovenQueries
+from weft.spark.logs import log_event
 from weft.spark.options import TimeOptions
 from weft.spark.queries.registry import QueryRegistry
 from weft.spark.sinks.base import AnswerListener, JobSink, RepeatedSink, Sink
@@ -96,9 +97,9 @@ def _repaired(checkpoint: Checkpoint, times: TimeOptions) -> tuple[BatchRecord, 
     checkpoint.verify(record)
     offsets = SparkOffsets(checkpoint.files)
     if record.is_initial:
-        logger.info("the checkpoint %s has no batch yet", checkpoint.files.uri)
+        log_event(logger, "run starts with an empty checkpoint", checkpoint=checkpoint.files.uri)
     else:
-        logger.info("go on after batch %d of the checkpoint %s", record.batch, checkpoint.files.uri)
+        log_event(logger, "run continues a checkpoint", checkpoint=checkpoint.files.uri, batch=record.batch)
     for name in (*checkpoint.repair(record), *offsets.repair(record.spark_batch)):
-        logger.warning("removed %s, which a run that was killed left behind", name)
+        log_event(logger, "removed a file that a killed run left behind", level=logging.WARNING, file=name)
     return record, offsets

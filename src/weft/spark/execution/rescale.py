@@ -22,6 +22,7 @@ from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.bucket_map import BucketMap, group_hash, slot
 from weft.spark.checkpoint.checkpoint import Checkpoint
 from weft.spark.checkpoint.state_store import Segment, StateStore
+from weft.spark.logs import log_event
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.session import batch_settings
 
@@ -139,5 +140,5 @@ def rescale(
     moved = replace(record, segments={bucket: tuple(mine) for bucket, mine in segments.items()}, bucket_map_file=name)
     moved, _ = checkpoint.batches.commit(moved, BatchRecord.initial())  # it names every segment
     checkpoint.repair(moved)
-    logger.info("the state of batch %d was in %d buckets, and is in %d now", record.batch, count, buckets)
+    log_event(logger, "state is divided among other buckets", batch=record.batch, before=count, buckets=buckets)
     return moved

@@ -18,19 +18,19 @@ from weft.optimizer import Stream
 from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.files import CheckpointMismatch
 from weft.spark.errors import RunFailed, failure, is_full
-from weft.spark.execution.failing_queries import blame
 from weft.spark.execution.idle import IdleTimer, has_open_windows
 from weft.spark.execution.metrics import BatchMetrics
 from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.execution.progress import Progress
 from weft.spark.execution.recovery import Start
+from weft.spark.execution.retry import Retry
 from weft.spark.execution.statistics import Observer
 from weft.spark.execution.watermark import END_OF_STREAM, iso, while_idle
 from weft.spark.execution.woven import WovenQueries
+from weft.spark.logs import log_event
 from weft.spark.partial.skew import weigh
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.session import batch_settings
-from weft.spark.sinks.base import RepeatedSink
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +45,7 @@ class StreamExecution:
         self._offsets = start.offsets
         self._placed = start.placed
         self._observer = Observer(Stream())
+        self._retry = Retry(start.live, job.planner)
         self._busy = threading.Lock()  # held while a batch runs
         self._failure: Exception | None = None
         self.runner = start.runner
@@ -170,16 +171,7 @@ class StreamExecution:
                     self._place(rows, physical)
                 return run(self.runner)
             except Exception as error:
-                present = self._live.plan.workload.by_name
-                queries = [present[q.name] for q in physical.layout.queries if q.name in present]
-                failed = blame(error, rows, queries, self._job.planner)
-                if not self._live.expel(failed):
-                    raise
-                logger.warning("batch %d is run again without %s, which it failed for", batch, ", ".join(failed))
-                # Some buckets may have run it: what their workers remember of that is of another plan.
-                self.runner = replace(self.runner, epoch=uuid.uuid4().hex)
-                if isinstance(self.runner.sink, RepeatedSink):
-                    self.runner.sink.undo(batch)
+                self.runner = self._retry.after(error, batch, self.runner, rows)
 
     def _place(self, rows: DataFrame, physical: PhysicalPlan) -> None:
         """Before the first batch: which bucket each group is in, written down, as the batch may be repeated."""
@@ -187,7 +179,7 @@ class StreamExecution:
         with batch_settings(rows.sparkSession, buckets):
             bucket_map = weigh(rows, physical, buckets)
         name = self._checkpoint.write_bucket_map(bucket_map)
-        logger.info("groups are in %d buckets by the rows of the first batch", buckets)
+        log_event(logger, "the rows of the first batch place groups in buckets", buckets=buckets)
         self.runner = replace(self.runner, bucket_map=bucket_map, bucket_map_file=name)
         self._placed = True
 
@@ -205,7 +197,7 @@ class StreamExecution:
 
     def _fail(self, error: Exception) -> None:
         """A batch without rows failed: `wait` tells."""
-        logger.error("a batch without rows failed, the run ends: %s", failure(error))
+        log_event(logger, "idle batch fails, the run ends", level=logging.ERROR, error=failure(error))
         self._failure = error
         self.query.stop()
 
@@ -217,7 +209,10 @@ class StreamExecution:
             return
         physical = self._live.take_up(before.batch + 1, before)
         if has_open_windows(physical.layout, before):
-            logger.info("no row for %.1f s: batch %d moves the watermark to %s", quiet, before.batch + 1, iso(due))
+            batch, seconds = before.batch + 1, round(quiet, 1)
+            log_event(
+                logger, "idle batch advances the watermark", batch=batch, idle_seconds=seconds, watermark=iso(due)
+            )
             self._finish(*self._run_idle(before, due))
 
     def _run_idle(self, before: BatchRecord, watermark: int) -> tuple[BatchRecord, BatchMetrics]:
