@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ class Report:
     bench: str
     machine: Mapping[str, Any]
     settings: Mapping[str, Any]
-    rows: list[Row]
+    rows: Sequence[Row]
     summary: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from weft.model import Call, Expression
@@ -25,7 +26,7 @@ class Lowering:
 
     source: Source
     keys: tuple[str, ...]
-    folded: dict[str, int]
+    folded: Mapping[str, int]
     windowing: Windowing
     cql: bool
     calls: list[Call] = field(default_factory=list)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.sql.calls import is_aggregate
@@ -41,7 +42,7 @@ def unreadable(source: Source, tokens: Tokens, stop: Unreadable) -> Exception:
 @dataclass(frozen=True, slots=True)
 class Grouping:
     keys: tuple[str, ...]
-    folded: dict[str, int]
+    folded: Mapping[str, int]
     windowing: Windowing
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, cached_property
@@ -41,7 +41,7 @@ class Range:
     """What a row passes before it is compared."""
     tests: tuple[str, ...]
     """From the lowest limit to the highest: each implies the one before it."""
-    intervals: dict[str, Interval]
+    intervals: Mapping[str, Interval]
     """By filter."""
 
     @cached_property

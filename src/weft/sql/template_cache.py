@@ -11,7 +11,7 @@ from weft.sql.tokens import Tokens, closing, is_call
 from weft.sql.window import read_window
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Shapes:
     """What was read of one text. Only what could be served is kept, so every refusal is made at its own place."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -74,7 +74,7 @@ class Outcome:
     answers: int
     cut: bool = False
     plan_seconds: float | None = None
-    by_query: dict[str, int] | None = None
+    by_query: Mapping[str, int] | None = None
     """Answers of each query, where the engine counts them apart."""
 
     def rows_per_second(self, queries: int) -> float:

@@ -101,7 +101,7 @@ class Meter:
         self.answers[name] = (time.perf_counter() - begun) / windows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Due:
     """Windows that have an answer: their group, their number k, and their partials `[lo, hi)`."""
 

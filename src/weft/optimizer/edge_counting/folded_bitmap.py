@@ -5,7 +5,7 @@ Then the edges that it has in common with a window are read, not counted, whatev
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +17,9 @@ class Folds:
     """Each slide is folded from the shortest multiple that was folded before it."""
 
     period: int
-    source: dict[int, int]
+    source: Mapping[int, int]
     """Slides, the longest first, and what each is folded from; all divide the period."""
-    begins: dict[int, int]
+    begins: Mapping[int, int]
     """Where the residues of a slide begin in what `of` gives; before all there is a zero."""
 
     @classmethod

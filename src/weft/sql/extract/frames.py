@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from weft.sql.extract.columns import Columns, quoted
@@ -37,7 +38,7 @@ class Frame:
     """`outputs` are None before the aggregation, and (name, SQL) after; a name is None where Spark gives one."""
 
     source: str
-    derived: dict[str, str] = field(default_factory=dict)
+    derived: Mapping[str, str] = field(default_factory=dict)
     where: tuple[str, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
     window: str | None = None

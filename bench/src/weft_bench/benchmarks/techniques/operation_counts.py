@@ -40,8 +40,8 @@ class OperationCounter:
 class Count:
     """Answers per range, and operations per slide and range; where ranges cannot be told apart, all in the first."""
 
-    answers: list[list[Any]]
-    operations: list[list[int]]
+    answers: Sequence[Sequence[Any]]
+    operations: Sequence[Sequence[int]]
     elements: int
     """What the state has room for: rings are powers of two; a pointer counts as an element, a mark does not."""
 
