@@ -114,14 +114,14 @@ class Run:
         `for_="8 hours"`, or `FOR 8 HOURS` or `UNTIL '2026-01-01 00:00:00'` at the end of a query: it answers windows
         that end in this time, in event time from when it joins, and then leaves by itself.
         """
-        found = self._read(queries)
+        parsed = self._read(queries)
         if for_ is not None:
             try:
                 ttl = Ttl(length=ttl_length(for_))
             except ValueError as error:
                 raise CannotChange(f'{error}; give a time such as for_="8 hours"') from None
-            found = [replace(query, ttl=ttl) for query in found]
-        return self._live.add(found, since, _time(begin, since))
+            parsed = [replace(query, ttl=ttl) for query in parsed]
+        return self._live.add(parsed, since, _time(begin, since))
 
     def _read(self, queries: Queries) -> list[ACQ]:
         event_time = self.job.planner.options.event_time
@@ -143,27 +143,27 @@ class Run:
         It goes on where the old one stops: windows that are open then are answered by the new one, as far as the kept
         slices have what it needs; `run.since(name)` says which is its first. Its answers must have the same columns.
         """
-        found = parse(query, event_time=self.job.planner.options.event_time, name=name)
-        if len(found) != 1 or found[0].name != name:
+        parsed = parse(query, event_time=self.job.planner.options.event_time, name=name)
+        if len(parsed) != 1 or parsed[0].name != name:
             raise CannotChange(
-                f"one query named {name} can take its place, not {', '.join(q.name for q in found)}; "
+                f"one query named {name} can take its place, not {', '.join(q.name for q in parsed)}; "
                 "leave CREATE VIEW out, or name it alike"
             )
-        self._live.replace(found[0])
+        self._live.replace(parsed[0])
 
     def ask(self, query: str) -> pa.Table:
         """Answer a query once, from the slices that the job keeps: every window that they hold whole and that the
         watermark has passed. `weave(retention="6 hours")` keeps more. Its keys may be some of another query's.
         """
-        found = parse(query, event_time=self.job.planner.options.event_time, name="asked")
-        if len(found) != 1:
-            raise CannotAsk(f"one query is asked at a time, not {len(found)}")
+        parsed = parse(query, event_time=self.job.planner.options.event_time, name="asked")
+        if len(parsed) != 1:
+            raise CannotAsk(f"one query is asked at a time, not {len(parsed)}")
         for _ in range(CHANGED_MEANWHILE):
             progress = self._driver.progress
             if progress.record.is_initial:
                 raise CannotAsk("no slice is kept: no batch has been run yet")
             try:
-                return ask(self.job.planner, found[0], progress.physical, self.checkpoint.state, progress.record)
+                return ask(self.job.planner, parsed[0], progress.physical, self.checkpoint.state, progress.record)
             except StateMoved:
                 continue
         raise CannotAsk("batches replace the kept slices faster than they can be read; ask again")
@@ -225,8 +225,8 @@ def _time(text: str | None, since: Since) -> int | None:
     if since != "source":
         raise CannotChange('begin is for since="source"; leave it out, or read the source again')
     try:
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError as error:
         raise CannotChange(f"begin: {error}; write it as '2026-01-01 00:00:00'") from None
-    instant = found if found.tzinfo else found.replace(tzinfo=UTC)
+    instant = parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
     return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -181,7 +181,7 @@ def test_a_drain_that_found_no_room_for_its_plan_is_tried_again_and_gives_all(
     refused: list[int] = []
 
     def write(store: Any, record: Any) -> None:
-        if record.arrived and not refused:
+        if record.completed_backfills and not refused:
             refused.append(record.batch)
             raise CheckpointFileError("the disk is full")
         write_plan(store, record)

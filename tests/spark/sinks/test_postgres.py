@@ -26,7 +26,8 @@ from weft.spark import RunFailed, weave
 from weft.spark.sinks import postgres as module
 from weft.spark.sinks.base import OtherColumns
 from weft.spark.sinks.open import make_sink
-from weft.spark.sinks.postgres import PostgresFailed, PostgresSink
+from weft.spark.sinks.postgres import PostgresSink
+from weft.spark.sinks.postgres_table import PostgresFailed
 from weft.spark.sinks.row_key import CannotTell
 from weft.sql import parse
 
@@ -198,7 +199,7 @@ def test_a_table_that_does_not_fit_is_refused(spark: Any, url: str) -> None:
 FROM stream GROUP BY k, window(ts, '1 minute')")  # fmt: skip
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE q (k text, start timestamptz, n text)")
-        with pytest.raises(OtherColumns, match=r"q is there with other columns .*n text.*gives n bigint; .* name"):
+        with pytest.raises(OtherColumns, match=r"q exists with other columns .*n text.*gives n bigint; .* name"):
             PostgresSink(url).open(layout)
         connection.execute("ALTER TABLE q ALTER n TYPE bigint USING n::bigint, ADD more int")
         with pytest.raises(OtherColumns, match=r"add it with ALTER TABLE .* UNIQUE NULLS NOT DISTINCT"):
@@ -211,7 +212,7 @@ FROM stream GROUP BY k, window(ts, '1 minute')")  # fmt: skip
 
 
 def test_a_server_that_went_is_waited_for_and_one_that_stays_away_fails_the_batch(
-    spark: Any, server: Postgres, url: str, monkeypatch: pytest.MonkeyPatch
+    spark: Any, server: Postgres, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     layout = layout_of(spark, TYPED)
     schema = schema_of(layout)
@@ -225,10 +226,11 @@ def test_a_server_that_went_is_waited_for_and_one_that_stays_away_fails_the_batc
     monkeypatch.setattr(module, "PAUSES", (0.01,))
     server.stop()
     try:
-        with pytest.raises(PostgresFailed, match=r"batch 2: Postgres at 127.0.0.1, .*start again, nothing is lost"):
+        with pytest.raises(PostgresFailed, match=r"batch 2: Postgres at 127.0.0.1, .*start again; nothing is lost"):
             sink.take(2, {"typed": answer(schema, n=3)})
     finally:
         server.start()
+    assert caplog.messages[-1] == "Postgres is tried again: batch=2, after_seconds=0.01"
     sink.take(2, {"typed": answer(schema, n=3)})
     assert ask(url, "SELECT n FROM typed") == [(3,)]
     assert ask(url, "SELECT batch FROM weft_batches") == [(2,)]

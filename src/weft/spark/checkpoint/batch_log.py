@@ -137,7 +137,7 @@ class BatchLog:
         record = replace(record, changed_segments=0 if complete else changed)
         value = _record_json(record)
         if not complete:
-            named = {b: [s.to_json() for s in found if s.path in added] for b, found in record.segments.items()}
+            named = {b: [s.to_json() for s in segments if s.path in added] for b, segments in record.segments.items()}
             value |= {"segments": named, "gone": sorted(gone), "after": before.batch}
         written = self.files.write_json(_name(record.batch), value)
         for path in gone:
@@ -158,7 +158,7 @@ def _record_json(record: BatchRecord) -> dict[str, Any]:
         "batch": record.batch,
         "watermark": record.watermark,
         "latest": record.max_event_time,
-        "segments": {str(bucket): [s.to_json() for s in found] for bucket, found in record.segments.items()},
+        "segments": {str(bucket): [s.to_json() for s in segments] for bucket, segments in record.segments.items()},
         "rows": record.rows,
         "answers": dict(record.answers),
         "late": dict(record.late),
@@ -177,7 +177,7 @@ def _record_json(record: BatchRecord) -> dict[str, Any]:
 
 def _record_from(value: Mapping[str, Any], later: Sequence[Mapping[str, Any]]) -> BatchRecord:
     """The last of the records that follow one another; `value` names every segment, the later ones what changed."""
-    segments = {int(bucket): list(map(Segment.from_json, found)) for bucket, found in value["segments"].items()}
+    segments = {int(bucket): list(map(Segment.from_json, of_bucket)) for bucket, of_bucket in value["segments"].items()}
     for value in later:
         gone = set(value["gone"])
         for bucket, added in value["segments"].items():
@@ -188,7 +188,7 @@ def _record_from(value: Mapping[str, Any], later: Sequence[Mapping[str, Any]]) -
         batch=value["batch"],
         watermark=value["watermark"],
         max_event_time=value["latest"],
-        segments={bucket: tuple(found) for bucket, found in segments.items()},
+        segments={bucket: tuple(of_bucket) for bucket, of_bucket in segments.items()},
         rows=value["rows"],
         answers=value["answers"],
         late=value["late"],

@@ -67,21 +67,21 @@ class PlanRecord:
     standing: Standing
     groupings: tuple[tuple[str, ...], ...]
     """The key expressions of each grouping, by its number."""
-    live: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
     """Queries that joined while the job ran: a restart keeps them, though nobody gives them again."""
     dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What left while the job ran, by name: a restart leaves these texts out, though they are given again."""
-    given: int = 0
+    next_tree: int = 0
     """Numbers that trees were given since the checkpoint began; earlier versions did not say."""
-    asked: int = 0
+    changes_applied: int = 0
     """Changes that it has taken in, of those that were asked for (see `change_log`)."""
     fresh: tuple[str, ...] = ()
     """Queries whose first batch this is."""
-    lives: Mapping[str, Ttl] = field(default_factory=dict)
+    ttls: Mapping[str, Ttl] = field(default_factory=dict)
     """Until when queries live that do not stay for ever."""
-    held: Mapping[str, BackfillRecord] = field(default_factory=dict)
+    pending_backfills: Mapping[str, BackfillRecord] = field(default_factory=dict)
     """Queries that wait for their past."""
-    arrived: Mapping[str, BackfillRecord] = field(default_factory=dict)
+    completed_backfills: Mapping[str, BackfillRecord] = field(default_factory=dict)
     """Queries whose past joins with this batch."""
     changes: tuple[PlanChange, ...] = ()
     """What led from the plan before to this one, in order."""
@@ -148,9 +148,11 @@ def read_plan(files: CheckpointFiles, name: str) -> PlanRecord:
     return _plan_from(files.read_json(f"plans/{name}"))
 
 
-def plan_record(batch: int, layout: Layout, given: int = 0, **rest: Any) -> PlanRecord:
-    given = max(given, 1 + max(tree.number for tree in layout.trees))
-    return PlanRecord(batch=batch, standing=Standing.of(layout), fresh=tuple(sorted(layout.fresh)), given=given, **rest)
+def plan_record(batch: int, layout: Layout, next_tree: int = 0, **rest: Any) -> PlanRecord:
+    next_tree = max(next_tree, 1 + max(tree.number for tree in layout.trees))
+    return PlanRecord(
+        batch=batch, standing=Standing.of(layout), fresh=tuple(sorted(layout.fresh)), next_tree=next_tree, **rest
+    )
 
 
 def _name(batch: int) -> str:
@@ -163,14 +165,14 @@ def _plan_json(record: PlanRecord) -> dict[str, Any]:
         "batch": record.batch,
         "changes": [_change_json(change) for change in record.changes],
         "texts": dict(record.texts),
-        "live": list(record.live),
+        "live": list(record.joined),
         "dropped": {name: list(texts) for name, texts in record.dropped.items()},
-        "given": record.given,
-        "asked": record.asked,
+        "given": record.next_tree,
+        "asked": record.changes_applied,
         "fresh": list(record.fresh),
-        "lives": {name: ttl_json(ttl) for name, ttl in record.lives.items()},
-        "held": {name: _backfill_json(backfill) for name, backfill in record.held.items()},
-        "arrived": {name: _backfill_json(backfill) for name, backfill in record.arrived.items()},
+        "lives": {name: ttl_json(ttl) for name, ttl in record.ttls.items()},
+        "held": {name: _backfill_json(backfill) for name, backfill in record.pending_backfills.items()},
+        "arrived": {name: _backfill_json(backfill) for name, backfill in record.completed_backfills.items()},
         "groupings": [list(keys) for keys in record.groupings],
         "readers": {name: {"since": r.since, "pools": list(r.pools)} for name, r in standing.readers.items()},
         "current": [_tree_json(tree) for tree in standing.current],
@@ -187,14 +189,14 @@ def _plan_from(value: Mapping[str, Any]) -> PlanRecord:
         texts=value["texts"],
         standing=Standing(current, older, readers),
         groupings=tuple(map(tuple, value["groupings"])),
-        live=tuple(value["live"]),
+        joined=tuple(value["live"]),
         dropped={n: (t,) if isinstance(t, str) else tuple(t) for n, t in value["dropped"].items()},
-        given=value.get("given", 0),
-        asked=value.get("asked", 0),
+        next_tree=value.get("given", 0),
+        changes_applied=value.get("asked", 0),
         fresh=tuple(value["fresh"]),
-        lives={name: ttl_from(ttl) for name, ttl in value.get("lives", {}).items()},
-        held={name: _backfill_from(backfill) for name, backfill in value.get("held", {}).items()},
-        arrived={name: _backfill_from(backfill) for name, backfill in value.get("arrived", {}).items()},
+        ttls={name: ttl_from(ttl) for name, ttl in value.get("lives", {}).items()},
+        pending_backfills={name: _backfill_from(backfill) for name, backfill in value.get("held", {}).items()},
+        completed_backfills={name: _backfill_from(backfill) for name, backfill in value.get("arrived", {}).items()},
         changes=_changes_from(value),
     )
 

@@ -26,21 +26,21 @@ class SparkOffsets:
         """What the sources note before the offsets that count on it; commits are not needed, see `torn`."""
         if not self._store.local:  # there a file that is written is durable
             return
-        found = set(self._names("sources"))
-        for names in (found, {"metadata"}, set(self._names("offsets"))):
+        durable = set(self._names("sources"))
+        for names in (durable, {"metadata"}, set(self._names("offsets"))):
             self._store.sync_files(names - self._durable)
-            found |= names
-        self._durable = found
+            durable |= names
+        self._durable = durable
 
     def digest(self, batch: int) -> str:
         """What stands for the rows of a batch: the same for the same rows."""
         # The first two lines are the format, and when the batch was begun under which settings.
-        found = self._store.read(f"offsets/{batch}").to_pybytes().split(b"\n")[2:]
+        parts = self._store.read(f"offsets/{batch}").to_pybytes().split(b"\n")[2:]
         for folder, number in self._read_up_to(batch).items():
             for name in (f"{folder}/{number}", f"{folder}/{number}.compact"):
                 if self._store.exists(name):
-                    found.append(self._store.read(name).to_pybytes())
-        return hashlib.sha256(b"\n".join(found)).hexdigest()[:16]
+                    parts.append(self._store.read(name).to_pybytes())
+        return hashlib.sha256(b"\n".join(parts)).hexdigest()[:16]
 
     def torn(self, last: int) -> list[str]:
         """What a power cut or a full disk may have left after batch `last`, the last with a record, and nobody needs.

@@ -154,8 +154,8 @@ class StateStore:
                     continue
                 live = table.filter(pc.greater_equal(table.column("slice"), needed[tree]))
                 tables.setdefault(tree, []).append(live)
-        whole = {tree: pa.concat_tables(map(_plain, parts)) for tree, parts in tables.items()}
-        return self.write(bucket, segments[-1].last, whole, segments[0].level + 1, segments[0].first)
+        merged = {tree: pa.concat_tables(map(_plain, parts)) for tree, parts in tables.items()}
+        return self.write(bucket, segments[-1].last, merged, segments[0].level + 1, segments[0].first)
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -91,8 +91,8 @@ def _attempt(report: CheckpointReport, file: str, read: Callable[[], T], what: s
     except (CheckpointFileError, UnknownKey) as error:
         report.problems.append(CheckpointProblem(file, f"{what}: {str(error).partition('; ')[0]}"))
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, pa.ArrowException) as error:
-        said = str(error).splitlines()
-        report.problems.append(CheckpointProblem(file, f"{what}: {said[0] if said else type(error).__name__}"))
+        lines = str(error).splitlines()
+        report.problems.append(CheckpointProblem(file, f"{what}: {lines[0] if lines else type(error).__name__}"))
     return None
 
 
@@ -122,9 +122,9 @@ def _check_records(store: CheckpointFiles, report: CheckpointReport) -> None:
 
 
 def _record_json(store: CheckpointFiles, name: str) -> None:
-    found = store.read_json(f"batches/{name}")
-    if found["batch"] != int(name.removesuffix(".json")):
-        raise ValueError(f"it is the record of batch {found['batch']}")
+    record = store.read_json(f"batches/{name}")
+    if record["batch"] != int(name.removesuffix(".json")):
+        raise ValueError(f"it is the record of batch {record['batch']}")
 
 
 def _check_bucket_map(store: CheckpointFiles, report: CheckpointReport) -> None:
@@ -216,8 +216,8 @@ def _check_spark(store: CheckpointFiles, report: CheckpointReport) -> None:
         name = f"spark/offsets/{max(begun)}"
         _attempt(report, name, lambda: check_note(store.read(name).to_pybytes()))
     if report.record.input_digest and last in begun:
-        found = _attempt(report, f"spark/offsets/{last}", lambda: notes.digest(last))
-        if found != report.record.input_digest:
+        digest = _attempt(report, f"spark/offsets/{last}", lambda: notes.digest(last))
+        if digest != report.record.input_digest:
             what = f"names other rows than batch {last} had when it was done"
             report.problems.append(CheckpointProblem(f"spark/offsets/{last}", what))
     if newest > last:

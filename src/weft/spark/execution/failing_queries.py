@@ -27,8 +27,8 @@ class QueriesFailed(RunError):
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
         self.reasons = dict(reasons)
-        said = "; ".join(f"{name} cannot be answered: {reason}" for name, reason in self.reasons.items())
-        super().__init__(said)
+        message = "; ".join(f"{name} cannot be answered: {reason}" for name, reason in self.reasons.items())
+        super().__init__(message)
 
 
 def blame(error: Exception, rows: DataFrame | None, queries: Sequence[ACQ], planner: Planner) -> dict[str, str]:

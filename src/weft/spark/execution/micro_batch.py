@@ -82,13 +82,13 @@ class MicroBatchRunner:
             partials = sub_aggregate(rows, self.physical, self.bucket_map, latest_that_counts(self.times)).persist()
             try:
                 # The watermark must be known before a window is answered, and it comes from all rows of the batch.
-                found = summarize(partials, row_count(self.physical))
+                batch_input = summarize(partials, row_count(self.physical))
                 context = BatchContext(
                     batch=batch,
                     before=before,
-                    event_time=after_rows(before, found.max_event_time, self.times),
+                    event_time=after_rows(before, batch_input.max_event_time, self.times),
                     begun=begun,
-                    input=found,
+                    input=batch_input,
                     input_digest=input_digest,
                     corrupt_records=corrupt,
                     native_seconds=time.perf_counter() - begun,

@@ -53,10 +53,10 @@ class _OldState:
                 if index is None:
                     continue
                 numbers = np.arange(len(index), dtype=np.int32)
-                mine = (t.number for t in self.layout.trees if t.grouping.number == grouping)
-                kept = [state.trees[number].groups for number in mine if number in state.trees]
+                trees = (t.number for t in self.layout.trees if t.grouping.number == grouping)
+                kept = [state.trees[number].groups for number in trees if number in state.trees]
                 weights = np.bincount(np.concatenate(kept), minlength=len(index))
-                found = {
+                arrays = {
                     "old": pa.array(np.full_like(numbers, old)),
                     "grouping": pa.array(np.full_like(numbers, grouping)),
                     "number": pa.array(numbers),
@@ -64,7 +64,7 @@ class _OldState:
                     **dict(zip(columns, index.columns, strict=True)),
                 }
                 yield pa.RecordBatch.from_arrays(
-                    [found.get(field.name, pa.nulls(len(index), field.type)) for field in self.schema],
+                    [arrays.get(field.name, pa.nulls(len(index), field.type)) for field in self.schema],
                     schema=self.schema,
                 )
 
@@ -77,9 +77,9 @@ class _OldState:
         state = self._read(int(groups.column("old")[0].as_py()))
         homes = {}
         for grouping in self.columns:
-            mine = groups.filter(pc.equal(groups.column("grouping"), grouping))
-            homes[grouping] = np.empty(mine.num_rows, np.int32)
-            homes[grouping][mine.column("number").to_numpy()] = mine.column("bucket").to_numpy()
+            of_grouping = groups.filter(pc.equal(groups.column("grouping"), grouping))
+            homes[grouping] = np.empty(of_grouping.num_rows, np.int32)
+            homes[grouping][of_grouping.column("number").to_numpy()] = of_grouping.column("bucket").to_numpy()
         for bucket in sorted(set(groups.column("bucket").to_pylist())):
             tables = {}
             for tree in self.layout.trees:
@@ -132,12 +132,12 @@ def rescale(
         weights = placed.selectExpr(f"{slot(hashed)} AS slot", "weight").groupBy("slot").sum("weight").collect()
         bucket_map = BucketMap.weighed(buckets, {row[0]: float(row[1]) for row in weights})
         homes = groups.selectExpr("old", "grouping", "number", f"{bucket_map.bucket(hashed)} AS bucket")
-        found = homes.mapInArrow(old.divide, REPORT).collect()
+        written = homes.mapInArrow(old.divide, REPORT).collect()
     segments: dict[int, list[Segment]] = {bucket: [] for bucket in range(buckets)}
-    for row in found:
+    for row in written:
         segments[row["bucket"]].append(Segment.from_json(json.loads(row["segment"])))
     name = checkpoint.write_bucket_map(bucket_map, f"places/{uuid.uuid4().hex[:8]}.json")
-    moved = replace(record, segments={bucket: tuple(mine) for bucket, mine in segments.items()}, bucket_map_file=name)
+    moved = replace(record, segments={bucket: tuple(named) for bucket, named in segments.items()}, bucket_map_file=name)
     moved, _ = checkpoint.batches.commit(moved, BatchRecord.initial())  # it names every segment
     checkpoint.repair(moved)
     log_event(logger, "state is divided among other buckets", batch=record.batch, before=count, buckets=buckets)

@@ -15,27 +15,27 @@ from weft.spark.queries.change import QueryChange
 class Membership:
     """What a restart must know about them beside their texts."""
 
-    live: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
     """Queries that joined while the job ran."""
     dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The texts of queries that left, by name."""
     ttls: Mapping[str, Ttl] = field(default_factory=dict)
     """Of queries with FOR or UNTIL."""
-    asked: int = 0
+    changes: int = 0
     """Changes since the checkpoint began."""
 
     @classmethod
     def of(cls, record: PlanRecord) -> Membership:
-        return cls(record.live, record.dropped, record.lives, record.asked)
+        return cls(record.joined, record.dropped, record.ttls, record.changes_applied)
 
     def after(self, change: QueryChange) -> Membership:
         """After one more change."""
         staying = {name: ttl for name, ttl in self.ttls.items() if name not in change.leaving}
         return Membership(
-            joined_after(self.live, change),
+            joined_after(self.joined, change),
             with_dropped(self.dropped, change.leaving),
             {**staying, **ttls_of(change.joining)},
-            self.asked + 1,
+            self.changes + 1,
         )
 
     def begun(self, at: int | None) -> Membership:
@@ -48,8 +48,8 @@ class Membership:
         return [n for n, end in ends.items() if watermark is not None and end is not None and end <= watermark]
 
 
-def joined_after(live: Iterable[str], change: QueryChange) -> tuple[str, ...]:
-    return (*(name for name in live if name not in change.leaving), *(q.name for q in change.joining))
+def joined_after(joined: Iterable[str], change: QueryChange) -> tuple[str, ...]:
+    return (*(name for name in joined if name not in change.leaving), *(q.name for q in change.joining))
 
 
 def with_dropped(dropped: Mapping[str, tuple[str, ...]], leaving: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

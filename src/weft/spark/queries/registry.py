@@ -81,12 +81,12 @@ class QueryRegistry:
         self._replanner = Replanner(planner, self.plan, self._planned)
 
     def _restore(self, record: PlanRecord, plan: Plan, physical: PhysicalPlan) -> None:
-        written = read_changes(self._store, record.asked)
+        written = read_changes(self._store, record.changes_applied)
         asked = {n: QueryChange.of(change, self._planner.options.event_time) for n, change in written.items()}
         restored = restore_queries(record, plan.workload, asked, self._planner.options.event_time)
         self._membership = restored.membership
         self._backfills = Backfills(self.backfill_reader, restored.backfills)
-        self.backfill_reader.remove_all_but({**record.arrived, **restored.backfills})
+        self.backfill_reader.remove_all_but({**record.completed_backfills, **restored.backfills})
         restored_plan, bound = self._planner.weave(restored.queries, record.groupings)
         self._active_plan = ActivePlan.restored(record, physical)
         if restored.reads_slices:
@@ -169,7 +169,7 @@ class QueryRegistry:
         if change.joining:
             self._open_sink(only(physical.layout, change.how.keys()))
         membership = self._membership.after(change)
-        write_change(self._store, membership.asked, change.record())
+        write_change(self._store, membership.changes, change.record())
         self._membership = membership
         self._next_plan = self._next_plan.adopt(plan, physical, reason, float(self.plan.cost), change.joins)
         for query in change.joining:
@@ -258,7 +258,7 @@ class QueryRegistry:
         update = self._backfills.update(queries, next_plan.joining, bound, before, completed, following)
         active = self._active_plan.succeeded(batch, before, next_plan, bound, self._membership, update)
         write_plan(self._store, active.record)
-        delete_changes(self._store, self._membership.asked)
+        delete_changes(self._store, self._membership.changes)
         self._active_plan, self._next_plan = active, next_plan.taken_up()
         for change in next_plan.changes:
             log_event(logger, "plan changes", batch=batch, **asdict(change))
@@ -291,13 +291,13 @@ class QueryRegistry:
         if ready:
             self._note(f"{', '.join(ready)} finished the backfill")
         if batch == record.batch:  # the batch is repeated
-            ready |= self._backfills.completed_again(record.arrived, self.plan.workload.by_name)
+            ready |= self._backfills.completed_again(record.completed_backfills, self.plan.workload.by_name)
         return ready
 
     def committed(self) -> None:
         """The first batch of this plan counts: the backfills that it took in are in the state."""
         with self._lock:
-            self._backfills.remove(self._active_plan.record.arrived)
+            self._backfills.remove(self._active_plan.record.completed_backfills)
 
     def _backfill_failed(self, name: str, held: BackfillRecord, error: Exception) -> None:
         with self._lock:

@@ -36,14 +36,14 @@ def restore_queries(
 ) -> RestoredQueries:
     """The queries of the caller, without those that were dropped and with those that were added while the job ran, or
     were about to be when it stopped."""
-    live, dropped = record.live, record.dropped
+    joined, dropped = record.joined, record.dropped
     joining: dict[str, Join] = {}
     wanted = {q.name: q for q in queries if q.identity not in dropped.get(q.name, ())}
-    for name in live:
+    for name in joined:
         if name not in wanted:
             (wanted[name],) = parse(record.texts[name], event_time=event_time, name=name)
     for change in changes.values():
-        live = joined_after(live, change)
+        joined = joined_after(joined, change)
         # A query with another text by now is not the one that was to leave.
         gone = {name: q.identity for name, q in wanted.items() if change.leaving.get(name) == q.identity}
         dropped = with_dropped(dropped, gone)
@@ -59,13 +59,17 @@ def restore_queries(
         if name in record.texts and (name in joining or record.texts[name] != query.identity)
     ]
     new = [*added, *changed]
-    kept = {name: ttl for name, ttl in record.lives.items() if name in wanted and name not in changed}
+    kept = {name: ttl for name, ttl in record.ttls.items() if name in wanted and name not in changed}
     ttls = {**ttls_of(wanted[name] for name in new), **kept}
     return RestoredQueries(
         queries=Workload(wanted.values()),
-        membership=Membership(live, dropped, ttls, max(changes, default=record.asked)),
+        membership=Membership(joined, dropped, ttls, max(changes, default=record.changes_applied)),
         joining={**{name: Join("now") for name in new}, **joining},
-        backfills={name: backfill for name, backfill in record.held.items() if name in wanted and name not in changed},
+        backfills={
+            name: backfill
+            for name, backfill in record.pending_backfills.items()
+            if name in wanted and name not in changed
+        },
         reason=_reason(added, changed, [name for name in record.texts if name not in wanted]),
     )
 
@@ -75,8 +79,8 @@ def former_plan(record: PlanRecord, planner: Planner) -> PhysicalPlan:
     texts = record.texts.items()
     queries = [parse(text, event_time=planner.options.event_time, name=name)[0] for name, text in texts]
     _, physical = planner.weave(Workload(queries), record.groupings)
-    layout = replace(take_up(record.standing, physical.layout), held=frozenset(record.held))
-    return physical.with_layout(with_ttls(layout, record.lives))
+    layout = replace(take_up(record.standing, physical.layout), held=frozenset(record.pending_backfills))
+    return physical.with_layout(with_ttls(layout, record.ttls))
 
 
 def _reason(added: list[str], changed: list[str], left: list[str]) -> str:

@@ -73,7 +73,7 @@ class ActivePlan:
     @classmethod
     def restored(cls, record: PlanRecord, bare: PhysicalPlan) -> ActivePlan:
         """The plan of a restarted job; the next plan replaces it before a batch runs."""
-        return cls(record, bare, bare.with_layout(with_ttls(bare.layout, record.lives)))
+        return cls(record, bare, bare.with_layout(with_ttls(bare.layout, record.ttls)))
 
     def going_on(self, batch: int) -> ActivePlan:
         """The same plan. Only its first batch has new queries or takes backfills in."""
@@ -86,7 +86,7 @@ class ActivePlan:
         """The first tree number that is free: no kept state uses it."""
         standing = self.record.standing
         known = (*(t.number for t in (*standing.current, *standing.older)), *before.newest)
-        return max(self.record.given, 1 + max(known))
+        return max(self.record.next_tree, 1 + max(known))
 
     def succeeded(
         self,
@@ -102,15 +102,19 @@ class ActivePlan:
         joined |= update.readers(joined)
         mark, newest = before.watermark, before.newest
         after = replace(bound.layout, held=frozenset(update.pending), fresh=frozenset(update.completed))
-        given = self.following(before)
-        layout = follow(self.record.standing, after, joined, first_unseen(before), mark, newest, update.pools, given)
+        next_tree = self.following(before)
+        layout = follow(
+            self.record.standing, after, joined, first_unseen(before), mark, newest, update.pools, next_tree
+        )
         changes = next_plan.changes
         if batch == self.record.batch:  # the batch is repeated: queries that joined with it join again
             again = {q.name for q in layout.queries} & set(self.record.fresh)
             layout = replace(layout, fresh=layout.fresh | again)
             changes = (*self.record.changes, *changes)
         physical = replace(bound.with_layout(with_ttls(layout, membership.ttls)), replayed=update.partials)
-        return ActivePlan(_record(batch, next_plan.plan, physical, membership, update, changes, given), bound, physical)
+        return ActivePlan(
+            _record(batch, next_plan.plan, physical, membership, update, changes, next_tree), bound, physical
+        )
 
 
 def first_unseen(before: BatchRecord) -> int | None:
@@ -150,19 +154,19 @@ def _record(
     membership: Membership,
     update: BackfillUpdate,
     changes: tuple[PlanChange, ...],
-    given: int = 0,
+    next_tree: int = 0,
 ) -> PlanRecord:
     return plan_record(
         batch,
         physical.layout,
         texts={q.name: q.identity for q in plan.workload},
         groupings=physical.groupings,
-        given=given,
-        live=membership.live,
+        next_tree=next_tree,
+        joined=membership.joined,
         dropped=membership.dropped,
-        asked=membership.asked,
-        lives=membership.ttls,
-        held=update.pending,
-        arrived=update.completed,
+        changes_applied=membership.changes,
+        ttls=membership.ttls,
+        pending_backfills=update.pending,
+        completed_backfills=update.completed,
         changes=changes,
     )

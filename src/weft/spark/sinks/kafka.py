@@ -48,15 +48,15 @@ class KafkaSink:
         self._job = job
 
     def open(self, layout: Layout) -> None:
-        found = identities(layout, "Kafka")
-        for name in found:
+        row_keys = identities(layout, "Kafka")
+        for name in row_keys:
             topic = self._topic(name)
             if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", topic):
                 raise NoTopic(
                     f"{topic} cannot be a topic: letters, digits, dots, dashes and underscores can; name the query "
                     "otherwise, or write all answers to one topic"
                 )
-        self._identities |= found
+        self._identities |= row_keys
 
     def take(self, batch: int, answers: Answers) -> None:
         records = [self._records(batch, name, table) for name, table in answers.items() if table.num_rows]
@@ -88,8 +88,8 @@ class KafkaSink:
         if RETRACTED in answers.column_names:
             gone = answers.column(RETRACTED).to_pylist()
             values = [None if taken_back else value for value, taken_back in zip(values, gone, strict=True)]
-        said = {"weft_job": self._job, "weft_batch": str(batch), "weft_query": query}
-        headers: list[Any] = [[{"key": name, "value": text.encode()} for name, text in said.items()]]
+        origin = {"weft_job": self._job, "weft_batch": str(batch), "weft_query": query}
+        headers: list[Any] = [[{"key": name, "value": text.encode()} for name, text in origin.items()]]
         return pa.table(
             {
                 "topic": pa.array([self._topic(query)] * count, pa.string()),

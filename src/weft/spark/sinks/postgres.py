@@ -1,68 +1,38 @@
-"""Answers in Postgres: a table a query, a row for each window and group, a batch in one transaction."""
+"""Answers in Postgres: each batch is one transaction, and a batch that is repeated changes nothing."""
 
 from __future__ import annotations
 
-import hashlib
+import logging
 import time
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from weft.engine import Layout
 from weft.model import SinkError
-from weft.spark.sinks.base import Answers, OtherColumns
-from weft.spark.sinks.json_rows import json_cells
-from weft.spark.sinks.row_key import RETRACTED, RowKey, identities
+from weft.spark.logs import log_event
+from weft.spark.sinks.base import Answers
+from weft.spark.sinks.postgres_table import (
+    BATCHES,
+    PostgresFailed,
+    TargetTable,
+    prepare_tables,
+    table_for,
+    write_answers,
+)
+from weft.spark.sinks.row_key import identities
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.sql import Composed
 
-BATCHES = "weft_batches"
-"""The table that says which batch of each job was the last to be written."""
-
-LEAST_VERSION = 150000
-"""From 15 on two NULLs can be the same key."""
-
-LONGEST_NAME = 63
-"""Bytes of a name; Postgres cuts longer ones off without a word."""
+logger = logging.getLogger(__name__)
 
 PAUSES = (1.0, 2.0, 4.0)
 """Seconds between two attempts to reach a server that does not answer."""
 
 
 class MissingPsycopg(SinkError):
-    """The package that talks to Postgres."""
-
-
-class PostgresFailed(SinkError):
-    """A server that cannot be reached, is too old, or refuses."""
-
-
-@dataclass(frozen=True, slots=True)
-class TargetTable:
-    """A query's table: names and types of its columns, and which of them tell rows apart."""
-
-    name: str
-    columns: tuple[tuple[str, str], ...]
-    keys: tuple[str, ...]
-
-    def rows(self, answers: pa.Table) -> list[Sequence[Any]]:
-        """The answers as Postgres takes them: a window in two columns, what is nested as JSON."""
-        found: list[Sequence[Any]] = []
-        for column in answers.columns:
-            if _is_window(column.type):
-                found += [pc.struct_field(column, "start").to_pylist(), pc.struct_field(column, "end").to_pylist()]
-            elif _type(column.type) == "jsonb":
-                found.append([None if cell == "null" else cell for cell in json_cells(column)])
-            else:
-                found.append(column.to_pylist())
-        return list(zip(*found, strict=True))
+    """The package that talks to Postgres is not installed."""
 
 
 class PostgresSink:
@@ -85,11 +55,11 @@ class PostgresSink:
     def open(self, layout: Layout) -> None:
         import psycopg
 
-        found = identities(layout, "Postgres")
-        tables = [_table(query.name, query.schema, found[query.name]) for query in layout.queries]
+        row_keys = identities(layout, "Postgres")
+        tables = [table_for(query.name, query.schema, row_keys[query.name]) for query in layout.queries]
         try:
             with self._connect() as connection:
-                _prepare(connection, tables)
+                prepare_tables(connection, tables)
         except psycopg.Error as error:
             raise PostgresFailed(f"{self._where(error)}; nothing has been changed") from error
         self._tables |= {table.name: table for table in tables}
@@ -109,6 +79,7 @@ class PostgresSink:
                 self._close()
                 if pause is None:
                     raise PostgresFailed(self._not_written(batch, error)) from error
+                log_event(logger, "Postgres is tried again", level=logging.WARNING, batch=batch, after_seconds=pause)
                 time.sleep(pause)
             except psycopg.Error as error:
                 self._close()
@@ -118,9 +89,9 @@ class PostgresSink:
         last = connection.execute(f"SELECT batch FROM {BATCHES} WHERE job = %s FOR UPDATE", [self._job]).fetchone()
         if last is not None and last[0] >= batch:
             return
-        for name, given in answers.items():
-            if given.num_rows:
-                _write(connection, self._tables[name], given)
+        for name, table in answers.items():
+            if table.num_rows:
+                write_answers(connection, self._tables[name], table)
         connection.execute(
             f"INSERT INTO {BATCHES} (job, batch) VALUES (%s, %s) "
             "ON CONFLICT (job) DO UPDATE SET batch = EXCLUDED.batch, at = now()",
@@ -138,161 +109,14 @@ class PostgresSink:
             self._connection = None
 
     def _not_written(self, batch: int, error: Exception) -> str:
-        return f"batch {batch}: {self._where(error)}; mend that and start again, nothing is lost"
+        return f"batch {batch}: {self._where(error)}; repair that and start again; nothing is lost"
 
     def _where(self, error: Exception) -> str:
         """Without the password that the URL may hold."""
         from psycopg.conninfo import conninfo_to_dict
 
         known = conninfo_to_dict(self._url)
-        said = " ".join(str(error).split())
-        return f"Postgres at {known.get('host', 'its local socket')}, database {known.get('dbname', 'default')}: {said}"
-
-
-def _prepare(connection: Connection[Any], tables: Sequence[TargetTable]) -> None:
-    """Tables that are missing are made; those that are there must fit."""
-    from psycopg import sql
-
-    if connection.info.server_version < LEAST_VERSION:
-        raise PostgresFailed(
-            f"this Postgres is version {connection.info.server_version // 10000}; weft needs 15 or newer, which can "
-            "treat two NULLs in a group as the same"
+        message = " ".join(str(error).split())
+        return (
+            f"Postgres at {known.get('host', 'its local socket')}, database {known.get('dbname', 'default')}: {message}"
         )
-    with connection.transaction():
-        connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {BATCHES} (job text PRIMARY KEY, batch bigint NOT NULL, "
-            "at timestamptz NOT NULL DEFAULT now())"
-        )
-        for table in tables:
-            found = _columns(connection, table.name)
-            if found:
-                _check(connection, table, found)
-                continue
-            columns = [sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(type_)) for name, type_ in table.columns]
-            statement = sql.SQL("CREATE TABLE {} ({}, UNIQUE NULLS NOT DISTINCT ({}))").format(
-                sql.Identifier(table.name), sql.SQL(", ").join(columns), _names(table.keys)
-            )
-            connection.execute(statement)
-
-
-def _columns(connection: Connection[Any], table: str) -> dict[str, str]:
-    """Names and types; none where there is no such table."""
-    return dict(
-        connection.execute(
-            "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
-            "WHERE attrelid = to_regclass(quote_ident(%s)) AND attnum > 0 AND NOT attisdropped",
-            [table],
-        ).fetchall()
-    )
-
-
-def _check(connection: Connection[Any], table: TargetTable, found: dict[str, str]) -> None:
-    wrong = [f"{name} {type_}" for name, type_ in table.columns if found.get(name) != _full(type_)]
-    if wrong:
-        raise OtherColumns(
-            f"the table {table.name} is there with other columns ({', '.join(f'{n} {t}' for n, t in found.items())}): "
-            f"this query gives {', '.join(wrong)}; give the query another name, or move the table away"
-        )
-    unique = connection.execute(
-        "SELECT 1 FROM pg_index WHERE indrelid = to_regclass(quote_ident(%s)) AND indisunique "
-        "AND indnullsnotdistinct AND indpred IS NULL "
-        "AND (SELECT array_agg(attname::text ORDER BY attname) FROM pg_attribute "
-        "WHERE attrelid = indrelid AND attnum = ANY (indkey)) = %s",
-        [table.name, sorted(table.keys)],
-    ).fetchone()
-    if unique is None:
-        raise OtherColumns(
-            f"the table {table.name} is there without a key that answers can be replaced by; add it with "
-            f'ALTER TABLE "{table.name}" ADD UNIQUE NULLS NOT DISTINCT ({", ".join(table.keys)}), or move it away'
-        )
-
-
-def _write(connection: Connection[Any], table: TargetTable, answers: pa.Table) -> None:
-    """COPY to a table of this session, then delete what was taken back and put in or replace the rest."""
-    from psycopg import sql
-
-    target, names = sql.Identifier(table.name), [name for name, _ in table.columns]
-    temporary = f"weft_{hashlib.sha256(table.name.encode()).hexdigest()[:16]}"
-    beside = sql.Identifier("pg_temp", temporary)
-    made = "CREATE TEMP TABLE IF NOT EXISTS {} ON COMMIT DELETE ROWS AS SELECT {}, false AS {} FROM {} WITH NO DATA"
-    connection.execute(
-        sql.SQL(made).format(sql.Identifier(temporary), _names(names), sql.Identifier(RETRACTED), target)
-    )
-    marked = RETRACTED in answers.column_names
-    given = [*names, RETRACTED] if marked else names
-    with connection.cursor().copy(sql.SQL("COPY {} ({}) FROM STDIN").format(beside, _names(given))) as copy:
-        for row in table.rows(answers):
-            copy.write_row(row)
-    if marked:
-        same = [sql.SQL("t.{0} IS NOT DISTINCT FROM b.{0}").format(sql.Identifier(key)) for key in table.keys]
-        connection.execute(
-            sql.SQL("DELETE FROM {} t USING {} b WHERE b.{} AND {}").format(
-                target, beside, sql.Identifier(RETRACTED), sql.SQL(" AND ").join(same)
-            )
-        )
-    changed = [name for name in names if name not in table.keys]
-    sets = [sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in changed]
-    then = sql.SQL("UPDATE SET {}" if sets else "NOTHING").format(sql.SQL(", ").join(sets))
-    connection.execute(
-        sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {} WHERE {} IS NOT TRUE ON CONFLICT ({}) DO {}").format(
-            target, _names(names), _names(names), beside, sql.Identifier(RETRACTED), _names(table.keys), then
-        )
-    )
-
-
-def _names(names: Sequence[str]) -> Composed:
-    from psycopg import sql
-
-    return sql.SQL(", ").join(map(sql.Identifier, names))
-
-
-def _table(name: str, schema: pa.Schema, identity: RowKey) -> TargetTable:
-    columns: list[tuple[str, str]] = []
-    for field in schema:
-        if _is_window(field.type):
-            of = _type(field.type.field("start").type)
-            columns += [(f"{field.name}_start", of), (f"{field.name}_end", of)]
-        elif field.name != RETRACTED:
-            columns.append((field.name, _type(field.type)))
-    names = [column for column, _ in columns]
-    for long in (n for n in (name, *names) if len(n.encode()) > LONGEST_NAME):
-        raise OtherColumns(f"{long} has more than {LONGEST_NAME} bytes, and Postgres cuts that off; shorten the name")
-    doubled = sorted({n for n in names if names.count(n) > 1})
-    if doubled:
-        raise OtherColumns(f"{name} would have two columns {', '.join(doubled)} in Postgres; rename one with AS")
-    window = f"{identity.window}_start" if identity.shape == "window" else identity.window
-    return TargetTable(name, tuple(columns), (window, *identity.keys))
-
-
-def _is_window(type_: pa.DataType) -> bool:
-    return pa.types.is_struct(type_) and [field.name for field in type_] == ["start", "end"]
-
-
-TYPES = {
-    pa.bool_(): "boolean",
-    pa.int8(): "smallint",
-    pa.int16(): "smallint",
-    pa.int32(): "integer",
-    pa.int64(): "bigint",
-    pa.float32(): "real",
-    pa.float64(): "double precision",
-    pa.string(): "text",
-    pa.large_string(): "text",
-    pa.binary(): "bytea",
-    pa.large_binary(): "bytea",
-    pa.date32(): "date",
-    pa.null(): "text",
-}
-
-
-def _type(type_: pa.DataType) -> str:
-    if pa.types.is_decimal(type_):
-        return f"numeric({type_.precision},{type_.scale})"
-    if pa.types.is_timestamp(type_):
-        return "timestamptz" if type_.tz is not None else "timestamp"
-    return TYPES.get(type_, "jsonb")
-
-
-def _full(type_: str) -> str:
-    """As Postgres spells it."""
-    return {"timestamptz": "timestamp with time zone", "timestamp": "timestamp without time zone"}.get(type_, type_)
