@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -87,7 +87,7 @@ class Saved:
 
 def over(job: Job, trades: DataFrame) -> Job:
     """The same woven queries over other trades: what was planned and analysed holds for all of the same columns."""
-    return replace(job, planner=replace(job.planner, stream=trades))
+    return job.over(trades)
 
 
 def measure(

@@ -3,7 +3,7 @@
 from weft.optimizer.cost.omega import TECHNIQUES
 from weft.optimizer.cost.operations import Cost, Statistics
 from weft.optimizer.cost.seconds import Stream
-from weft.optimizer.optimizer import COSTS, DEFAULT_RATE, CannotOptimize, optimize
+from weft.optimizer.optimizer import COSTS, DEFAULT_RATE, CannotOptimize, exact_rate, optimize
 from weft.optimizer.strategies import EXHAUSTIVE_LIMIT, STRATEGIES, Strategy, TooManyQueries
 
 __all__ = [
@@ -18,5 +18,6 @@ __all__ = [
     "Strategy",
     "Stream",
     "TooManyQueries",
+    "exact_rate",
     "optimize",
 ]

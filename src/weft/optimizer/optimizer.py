@@ -80,7 +80,7 @@ def optimize(
     if not workload:
         raise CannotOptimize("there is no query to plan; give at least one")
     priced = Cost(_choice("technique", technique, TECHNIQUES))
-    search, statistics = _choice("strategy", strategy, STRATEGIES), Statistics(_exact_rate(rate))
+    search, statistics = _choice("strategy", strategy, STRATEGIES), Statistics(exact_rate(rate))
     with _uncollected():
         if not _choice("cost", cost, COSTS):
             plan = search(workload, statistics, priced)
@@ -118,7 +118,7 @@ def _choice(kind: str, name: str, choices: Mapping[str, T]) -> T:
     return choices[name]
 
 
-def _exact_rate(rate: Rate) -> Fraction:
+def exact_rate(rate: Rate) -> Fraction:
     """A float means what it prints: 1.2 is 6/5."""
     try:
         exact = Fraction(str(rate).replace("_", "").strip())

@@ -91,7 +91,7 @@ def picture(run: Run) -> Picture:
                 trees=list(_trees(plan, feed, costs)),
             )
         )
-    found = run.job.physical.phantoms.found
+    found = run.physical.partials.choice
     counted = found is not None and found.unshared > 0
     return Picture(
         changes=run.metrics()["plan_changes"],

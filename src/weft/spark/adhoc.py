@@ -34,8 +34,8 @@ def ask(planner: Planner, acq: ACQ, physical: PhysicalPlan, state_store: StateSt
     if watermark is None:
         raise CannotAsk("no slice is kept: " + ("the stream was drained" if record.drained else "no row has come yet"))
     acq = replace(acq, refresh="exact")  # asked once, there is nothing to refresh
-    plan, asked = replace(planner, options=planner.options.without_lateness()).weave(Workload([acq]))
-    (query,), keys = asked.layout.queries, plan.feeds[0].keys
+    asked = replace(planner, options=planner.options.without_lateness()).plan(Workload([acq]))
+    (query,), keys = asked.layout.queries, asked.logical.feeds[0].keys
     layout = _as_written(physical.layout)
     groupings = dict(enumerate(physical.groupings))
     source = find_source(query, keys, layout, watermark, groupings, record.kept_from(layout))

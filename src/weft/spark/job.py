@@ -5,15 +5,15 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pyspark.sql import DataFrame
 
-from weft.plan import explain, to_fragment, to_html, to_json
-from weft.plan.value_memory import warn_of_synopses
+from weft.plan import to_fragment
 from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.errors import NotServed
 from weft.spark.execution.failing_queries import QueriesFailed, blame
@@ -22,13 +22,13 @@ from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.execution.woven import WovenQueries, cores
 from weft.spark.files import folder_name
 from weft.spark.options import JobOptions, renamed, with_keywords
-from weft.spark.physical.explain import sharing
-from weft.spark.physical.plan import PhysicalPlan
+from weft.spark.partial.statistics import StatisticsCollector
+from weft.spark.physical.analyzer import AnalyzedStream
+from weft.spark.physical.explain import Format, explain_physical
 from weft.spark.physical.planner import Planner
-from weft.spark.physical.rollup import Phantoms
 from weft.spark.queries.membership import ttls_of, with_ttls
 from weft.spark.run import Run
-from weft.spark.session import require_classic, use_this_python
+from weft.spark.session import batch_settings, require_classic, use_this_python
 from weft.spark.sinks.base import AnswerListener, Sink
 from weft.spark.sinks.corrupt_records import make_corrupt_sink
 from weft.spark.sinks.late_rows import make_late_sink
@@ -50,31 +50,29 @@ def plan_job(stream: DataFrame, queries: Queries, options: JobOptions) -> Job:
     use_this_python(stream.sparkSession)
     if options.late != "drop" and not stream.isStreaming:
         raise NotServed(f"late={options.late!r} is for streams: in a bounded table no row is late")
-    phantoms = Phantoms(options.phantoms, options.groupings, options.table_memory)
-    planner = Planner(stream, options, phantoms=phantoms, buckets=options.buckets or cores(stream))
-    plan, physical = planner.weave(read_queries(queries, options.event_time))
-    return Job(planner, plan, physical)
+    planner = Planner(AnalyzedStream(stream), options, options.buckets or cores(stream))
+    workload = read_queries(queries, options.event_time)
+    collector = StatisticsCollector(options, planner.assumed)
+    if not stream.isStreaming:
+        collector.look_at_table(stream, workload)
+    return Job(planner, planner.plan(workload, collector.statistics), collector)
 
 
 weave = with_keywords("weave", plan_job, JobOptions)
 
 
-@dataclass(frozen=True, slots=True)
 class Job(WovenQueries):
     """Queries woven over a stream; `start` runs them, `answers` does so on a bounded table."""
 
-    def explain(self, format: Literal["text", "json", "html"] = "text") -> Any:
+    def over(self, stream: DataFrame) -> Job:
+        """The same plan over another stream with the same columns."""
+        planner = replace(self.planner, source=self.planner.source.over(stream))
+        return Job(planner, self.physical, StatisticsCollector(self.options, planner.assumed))
+
+    def explain(self, format: Format = "text") -> Any:
         """The trees, what they cost with and without sharing, and why the last merge was refused; then the passes over
         rows: what their signatures take, and, once rows were counted, which phantoms feed them and what that saves."""
-        shared = sharing(self.physical)
-        if format == "json":
-            return {**to_json(self.plan), "sharing": shared.to_json()}
-        if format == "html":
-            return to_html(self.plan, shared.to_html())
-        split = _split(self.physical) if len(self.physical.feeds) > len(self.plan.feeds) else []
-        values = warn_of_synopses(self.plan, self.options.synopsis_limit)
-        told = [explain(self.plan), *split, *shared.signatures(), *self.physical.phantoms.explain(), *values]
-        return "\n".join(told)
+        return explain_physical(self.physical, format)
 
     def _repr_html_(self) -> str:
         return to_fragment(self.plan)
@@ -95,13 +93,17 @@ class Job(WovenQueries):
             raise NotServed("this stream has no end; use job.start(sink=..., checkpoint=...)")
         target = make_sink(sink)
         target.open(self.physical.layout)
-        limit = self.options.synopsis_limit
-        # No query joins a bounded table, so FOR has no begin to count from; UNTIL holds.
-        physical = self.physical.with_layout(with_ttls(self.physical.layout, ttls_of(self.plan.workload)))
         places = BucketMap(self.options.buckets or self.cores)
-        pipeline = MicroBatchRunner(physical, places, self.options.times, target, synopsis_limit=limit)
+        begun = time.perf_counter()
         try:
-            return pipeline.run_bounded(self.stream)[1]
+            with batch_settings(self.stream.sparkSession, places.buckets):
+                self.collector.collect(self.stream, self._physical)
+            # No query joins a bounded table, so FOR has no begin to count from; UNTIL holds.
+            physical = self.physical.with_layout(with_ttls(self.physical.layout, ttls_of(self.plan.workload)))
+            pipeline = MicroBatchRunner(
+                physical, places, self.options.times, target, synopsis_limit=physical.synopsis_limit
+            )
+            return pipeline.run_bounded(self.stream, begun)[1]
         except Exception as error:
             failed = blame(error, self.stream, self.plan.workload, self.planner)
             if failed:
@@ -134,14 +136,3 @@ class Job(WovenQueries):
         corrupt = make_corrupt_sink(self.stream, corrupt_sink)
         folder = None if checkpoint is None else str(checkpoint)
         return Run(self, make_sink(sink), folder, trigger or AT_ONCE, available_now, side, listener, corrupt)
-
-
-def _split(physical: PhysicalPlan) -> list[str]:
-    """Where filters are in classes: how many there are of each, by the keys of their grouping."""
-    lines = []
-    for number, keys in enumerate(physical.groupings):
-        sizes = [len(f.signature.filters) for f in physical.feeds if f.layout.grouping.number == number]
-        if len(sizes) > 1:
-            by = f" by {', '.join(keys)}" if keys else ""
-            lines.append(f"  passes{by}  {len(sizes)}, with {', '.join(map(str, sizes))} filters")
-    return lines

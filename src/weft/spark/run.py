@@ -26,6 +26,7 @@ from weft.spark.execution.recovery import Outputs, start
 from weft.spark.execution.stream_execution import StreamExecution
 from weft.spark.execution.watermark import iso
 from weft.spark.execution.woven import WovenQueries
+from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.queries.validate import CannotChange, Since
 from weft.spark.sinks.base import AnswerListener, Sink
 from weft.spark.sinks.side_output import SideOutput
@@ -203,11 +204,16 @@ class Run:
         """
         return show_trees(self._driver.progress)
 
+    @property
+    def physical(self) -> PhysicalPlan:
+        """The plan that the latest batch ran by, with every decision."""
+        return self._driver.progress.physical
+
     def passes(self) -> list[dict[str, Any]]:
         """What the latest batch aggregated rows to: the keys, filters and queries of each pass, and the keys of the
         phantom that it was rolled up from; None: from rows.
         """
-        return show_passes(self._driver.progress.physical)
+        return show_passes(self.physical)
 
     def metrics(self) -> dict[str, Any]:
         """Where the run stands: counters from the start of the job, rates over its latest batches; plan changes and the

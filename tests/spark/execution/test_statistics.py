@@ -99,7 +99,7 @@ def test_filters_move_to_other_classes_only_where_that_is_cheaper_by_more_than_t
 def test_filters_are_in_other_classes_when_other_signatures_come(
     columns: Columns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.spark.physical.rollup.RECOUNT", 2)
+    monkeypatch.setattr("weft.spark.partial.statistics.RECOUNT", 2)
     counted = "SELECT k, window.start AS start, count(*) AS n, sum(a) AS x FROM stream"
     window = "window(ts, '20 seconds', '10 seconds')"
     queries = [f"CREATE VIEW q{i} AS {counted} WHERE {f} GROUP BY k, {window}" for i, f in enumerate(CUTS)]
@@ -145,7 +145,7 @@ def test_other_phantoms_are_chosen_when_rows_come_in_longer_flows(
     columns: Columns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All groups of either key come before and after: what moves is how long rows of a group stay together."""
-    monkeypatch.setattr("weft.spark.physical.rollup.RECOUNT", 2)
+    monkeypatch.setattr("weft.spark.partial.statistics.RECOUNT", 2)
     summed = "count(*) AS n FROM stream GROUP BY"
     window = "window(ts, '4 hours', '2 hours')"
     queries = [f"CREATE VIEW by_{c} AS SELECT {c}, window.start AS start, {summed} {c}, {window}" for c in "ab"]

@@ -12,13 +12,16 @@ from tests.support.compare import assert_same_rows
 from weft.aggregates import register
 from weft.calibration.file import Calibration, calibration_file, save_calibration
 from weft.calibration.table_costs import TableCosts
+from weft.optimizer.phantoms.rollup import roll_up
 from weft.spark import weave
 from weft.spark.execution.failing_queries import QueriesFailed
 from weft.spark.options import LEAST_MEMORY
 from weft.spark.partial.aggregate import timed
-from weft.spark.partial.row_exchange import able, own_types
 from weft.spark.partial.sampling import LARGER
-from weft.spark.physical.rollup import FEWEST, Phantoms
+from weft.spark.partial.statistics import FEWEST
+from weft.spark.physical.hash_tables import HashTables
+from weft.spark.physical.plan import FromRows
+from weft.spark.physical.row_feeds import exchangeable, exchanged_feeds, partial_types, single_row_feeds
 
 pytestmark = pytest.mark.spark
 
@@ -86,17 +89,17 @@ def test_rolled_up_groupings_give_the_rows_of_plain_spark_for_keys_of_any_type(s
         for name, rows in expected.items():
             assert rows.num_rows > 10
             assert_same_rows(answers[name], rows, text=queries[name])
-    found, lfta = rolled.physical.phantoms.found, by_tables.physical.phantoms.lfta
+    found, tables = rolled.physical.partials.choice, by_tables.physical.partials.means
     assert found is not None
     assert found.configuration.phantoms == {frozenset(KEYS)}
-    assert lfta is not None
-    assert len(lfta.found.configuration.phantoms) == 1
+    assert isinstance(tables, HashTables)
+    assert len(tables.choice.configuration.phantoms) == 1
     # Those that choose values by others, or keep strings, are made from rows beside the tables.
-    assert 1 < len(lfta.feeds) < len(by_tables.physical.feeds)
+    assert 1 < len(tables.feeds) < len(by_tables.physical.feeds)
     shared = by_tables.explain("json")["sharing"]
     assert shared["means"] == "lfta"
     assert f"  tables  {shared['fed']}   a row costs" in by_tables.explain()
-    assert sum(p["fed_by"] is not None for p in shared["passes"]) == len(lfta.feeds)
+    assert sum(p["fed_by"] is not None for p in shared["passes"]) == len(tables.feeds)
     assert 'aria-label="Rows, phantoms and passes"' in by_tables.explain("html")
 
 
@@ -105,8 +108,8 @@ def test_groupings_that_do_not_gather_give_the_rows_of_plain_spark(
     spark: Any, monkeypatch: pytest.MonkeyPatch, buckets: int
 ) -> None:
     """Sent as rows where buckets can make partials of them, else as partials of a row each."""
-    monkeypatch.setattr(Phantoms, "scattered", lambda self, feeds: [feed for feed in feeds if feed.scatters])
-    monkeypatch.setattr(Phantoms, "sent_as_rows", lambda self, feeds, able, buckets: able)
+    monkeypatch.setattr("weft.spark.physical.row_feeds.GATHERED", -1.0)
+    monkeypatch.setattr("weft.spark.physical.rollup.roll_up", lambda asked, finer, prices: roll_up(asked, {}, prices))
     queries = workload(KEY_SETS)
     # Beside windows that overlap, those of one slice, with and without filters in one pass.
     queries |= {
@@ -116,13 +119,17 @@ def test_groupings_that_do_not_gather_give_the_rows_of_plain_spark(
         for j, calls in enumerate(["sum(m) + count(v)", "min(d)", "max(s)", "avg(r)"])
     }
     texts = [f"CREATE VIEW {name} AS {text}" for name, text in queries.items()]
-    job = weave(spark.sql(ROWS), texts, phantoms="never", buckets=buckets)
+    job = weave(spark.sql(ROWS), texts, groupings="native", buckets=buckets)
     answers = {name: frame.toArrow() for name, frame in job.answers().items()}
     for name, rows in plainly(spark, queries).items():
         assert rows.num_rows > 5
         assert_same_rows(answers[name], rows, text=queries[name])
     scattered = [feed for feed in job.physical.feeds if feed.scatters]
-    in_rows = able(scattered, job.physical, own_types(timed(job.stream, job.physical), scattered))
+    in_rows = exchangeable(scattered, job.physical, partial_types(timed(job.stream, job.physical), scattered))
+    means = job.physical.partials.means
+    assert isinstance(means, FromRows)
+    assert means.exchanged == {feed.layout.number for feed in in_rows}
+    assert means.exchanged | means.single_rows == {feed.layout.number for feed in scattered}
     sent = [set(feed.keys.values()) for feed in in_rows]
     assert {"s", "t"} in sent
     assert not any({"x", "struct(s, i)"} & keys for keys in sent)
@@ -137,17 +144,18 @@ def test_who_gathers_comes_along_where_rows_are_sent_to_its_buckets_for_others(s
     window = "window(ts, '1 minute')"
     job = weave(table, [f"SELECT {key}, window, count(*) FROM stream GROUP BY {key}, {window}" for key in "abcde"])
     assert job.run_bounded("noop").answers == 400 + 3 * 2000 + 2
-    phantoms, feeds = job.physical.phantoms, job.physical.feeds
+    choice, feeds = job.physical.partials.choice, job.physical.feeds
 
-    def keys(some: Any) -> str:
-        return "".join(sorted(key for feed in some for key in feed.keys.values()))
+    def keys(numbers: frozenset[int]) -> str:
+        return "".join(sorted(key for feed in feeds if feed.layout.number in numbers for key in feed.keys.values()))
 
-    assert phantoms.found is not None
-    assert sorted(asked.partials for asked in phantoms.found.asked) == [0.001, 0.2, 1, 1, 1]
-    assert keys(phantoms.sent_as_rows(feeds, feeds, buckets=1)) == "abcde"
-    assert keys(phantoms.sent_as_rows(feeds, feeds, buckets=2)) == "abcd"
-    assert keys(phantoms.sent_as_rows(feeds, feeds, buckets=100)) == "bcd"
-    assert keys(phantoms.scattered(feeds)) == "bcd"
+    assert choice is not None
+    assert sorted(asked.partials for asked in choice.asked) == [0.001, 0.2, 1, 1, 1]
+    partials = {feed.layout.number: asked.partials for feed, asked in zip(feeds, choice.asked, strict=True)}
+    assert keys(exchanged_feeds(feeds, partials, buckets=1)) == "abcde"
+    assert keys(exchanged_feeds(feeds, partials, buckets=2)) == "abcd"
+    assert keys(exchanged_feeds(feeds, partials, buckets=100)) == "bcd"
+    assert keys(single_row_feeds(feeds, partials)) == "bcd"
 
 
 @pytest.mark.parametrize("ansi", [True, False])
@@ -172,7 +180,9 @@ def test_a_sum_that_overflows_where_nothing_gathers_is_what_spark_makes_of_it(sp
     else:
         for name, frame in job.answers().items():
             assert_same_rows(frame.toArrow(), session.sql(queries[name]).toArrow(), text=queries[name])
-    assert len(job.physical.phantoms.scattered(job.physical.feeds)) == 2
+    means = job.physical.partials.means
+    assert isinstance(means, FromRows)
+    assert len(means.exchanged if ansi else means.single_rows) == 2
 
 
 class Logarithms:
@@ -202,7 +212,7 @@ def test_what_spark_cannot_merge_is_made_from_rows_beside_a_phantom(spark: Any) 
     }  # fmt: skip
     job = weave(table, [f"CREATE VIEW {n} AS {text}" for n, text in queries.items()], phantoms="always")
     answers = {name: frame.toArrow() for name, frame in job.answers().items()}
-    found = job.physical.phantoms.found
+    found = job.physical.partials.choice
     assert found is not None
     assert [table is None for table in found.tables] == [feed.keys == {"k0": "s"} for feed in job.physical.feeds]
     queries["d"] = queries["d"].replace("log_mean(v + 1)", "exp(avg(ln(v + 1)))")
@@ -219,7 +229,7 @@ def test_phantoms_are_chosen_by_the_groups_of_the_rows(spark: Any) -> None:
     def chosen(table: Any) -> str:
         job = weave(table, queries)
         job.run_bounded("noop")
-        found = job.physical.phantoms.found
+        found = job.physical.partials.choice
         assert found is not None
         assert found.cost <= found.unshared
         assert f"  fed  {found.configuration}   a row costs {found.cost:.2f} probes" in job.explain()
@@ -231,7 +241,7 @@ def test_phantoms_are_chosen_by_the_groups_of_the_rows(spark: Any) -> None:
     assert chosen(many) == "a ab b c"
     job = weave(few.limit(FEWEST - 1), queries)
     job.run_bounded("noop")
-    assert job.physical.phantoms.found is None
+    assert job.physical.partials.choice is None
 
 
 def test_groups_that_meet_again_only_in_hundreds_of_thousands_of_rows_are_seen_to_gather(spark: Any) -> None:
@@ -241,10 +251,11 @@ def test_groups_that_meet_again_only_in_hundreds_of_thousands_of_rows_are_seen_t
     )
     job = weave(table, [by("a", "count(*)"), by("b", "count(*)")])
     job.run_bounded("noop")
-    found = job.physical.phantoms.found
+    found = job.physical.partials.choice
     assert found is not None
     assert [group_by.partials for group_by in found.asked] == pytest.approx([0.2, 0.1], rel=0.02)
-    assert job.physical.phantoms.scattered(job.physical.feeds) == []
+    partials = {n: group_by.partials for n, group_by in enumerate(found.asked)}
+    assert single_row_feeds(job.physical.feeds, partials) == set()
 
 
 def test_tables_beside_spark_are_taken_where_they_are_clearly_cheaper(
@@ -258,7 +269,7 @@ def test_tables_beside_spark_are_taken_where_they_are_clearly_cheaper(
         save_calibration(Calibration(table_costs=TableCosts(**prices)), calibration_file())
         job = weave(table, [by("a", "count(*)"), by("b", "sum(a)")])
         job.run_bounded("noop")
-        return job.physical.phantoms.lfta is not None
+        return isinstance(job.physical.partials.means, HashTables)
 
     assert tabled(native_eviction=1e-5)
     assert not tabled(native_eviction=1.1e-7), "prices are not that exact"

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -38,6 +38,8 @@ from weft.spark.execution.metrics import BatchMetrics
 from weft.spark.execution.statistics import OBSERVED, Observer
 from weft.spark.final.report import KeptTreeState
 from weft.spark.options import JobOptions
+from weft.spark.physical.analyzer import AnalyzedStream
+from weft.spark.physical.check import check_physical
 from weft.spark.physical.columns import PhysicalColumns
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner, keep_slices
@@ -58,10 +60,13 @@ def acq(name: str, window: Window, more: str = "") -> ACQ:
     return parse(f"{text} {more}", name=name)[0]
 
 
-class Loom(Planner):
-    """A weaver that knows the types without asking Spark."""
+NO_STREAM = AnalyzedStream(cast(Any, None))
 
-    def bind(self, plan: Plan, groupings: object) -> PhysicalPlan:
+
+class Loom(Planner):
+    """A planner that knows the types without asking Spark."""
+
+    def bind(self, plan: Plan, statistics: StreamStatistics, groupings: object = ()) -> PhysicalPlan:
         feeds = tuple(
             FeedLayout(
                 number, BY_KEY, feed.edges, ("k0",), (), COMPONENTS, COLUMNS,
@@ -77,7 +82,9 @@ class Loom(Planner):
         )  # fmt: skip
         native = tuple(NativeFeed(feed, {}, {}, Signature(all_rows=True)) for feed in feeds)
         layout = keep_slices(Layout(feeds, True, TIME), self.options.times)
-        return PhysicalPlan(layout, native, "", PhysicalColumns(), (("k",),))
+        physical = PhysicalPlan(plan, layout, native, "", PhysicalColumns(), (("k",),))
+        check_physical(physical)
+        return physical
 
 
 def _bound(acq: ACQ) -> Any:
@@ -87,14 +94,14 @@ def _bound(acq: ACQ) -> Any:
 
 
 def loom(**settings: Any) -> Loom:
-    return Loom(None, JobOptions(**{"strategy": "weave_share", "technique": "panes", "rate": 1e6, **settings}))
+    return Loom(NO_STREAM, JobOptions(**{"strategy": "weave_share", "technique": "panes", "rate": 1e6, **settings}))
 
 
 def begin(
     planner: Planner, first: Sequence[ACQ], folder: str | Path, opened: Any = lambda layout: None
 ) -> QueryRegistry:
-    plan, physical = planner.weave(Workload(first))
-    return QueryRegistry(planner, plan, physical, CheckpointFiles(str(folder)), opened)
+    physical = planner.plan(Workload(first))
+    return QueryRegistry(planner, physical, planner.assumed, CheckpointFiles(str(folder)), opened)
 
 
 def partials(batch: Sequence[Entry], layout: Layout) -> pa.Table:
@@ -320,24 +327,24 @@ def test_a_change_mends_the_plan_and_says_what_it_cost_before_and_after(
 
 
 class Slow(Loom):
-    """Plans anew only when it is told to."""
+    """Replans only when it is told to."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         object.__setattr__(self, "go", threading.Semaphore(0))
 
-    def anew(self, workload: Workload, curve: Curve, rate: Fraction) -> tuple[Plan, Curve]:
+    def replan(self, workload: Workload, curve: Curve, rate: Fraction) -> tuple[Plan, Curve]:
         self.go.acquire(timeout=60)  # type: ignore[attr-defined]
-        return super().anew(workload, curve, rate)
+        return super().replan(workload, curve, rate)
 
 
 def drifted(folder: Path, kind: type[Loom] = Slow) -> tuple[Loom, QueryRegistry]:
     """A plan of four queries that share nothing, though sharing were far cheaper."""
-    planner = kind(None, JobOptions(strategy="weave_share", technique="panes", rate=1e8, tolerance=0.1))
+    planner = kind(NO_STREAM, JobOptions(strategy="weave_share", technique="panes", rate=1e8, tolerance=0.1))
     live = begin(planner, windows_of((6, 3), (6, 3), (6, 3), (6, 3)), folder)
     live.take_up(0, BatchRecord.initial())
-    apart = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)
-    live._next_plan = replace(live._next_plan, plan=replace(apart[0], strategy="weave_share"))
+    apart = loom(strategy="no_share", rate=1e8).plan(live.plan.workload).logical
+    live._next_plan = replace(live._next_plan, plan=replace(apart, strategy="weave_share"))
     return planner, live
 
 
@@ -369,9 +376,9 @@ def test_a_plan_that_another_change_overtook_is_thrown_away_and_made_once_more(t
 
 
 class Failing(Loom):
-    """Mends plans, and fails to make one anew."""
+    """Amends plans, and fails to replan."""
 
-    def anew(self, *arguments: object) -> tuple[Plan, Curve]:
+    def replan(self, *arguments: object) -> tuple[Plan, Curve]:
         raise ValueError("not today")
 
 
@@ -380,7 +387,7 @@ FAILED = "replanning failed, the plan stays: ValueError: not today"
 
 def test_a_planner_that_fails_beside_the_job_leaves_it_as_it_was_and_says_why(tmp_path: Path) -> None:
     live = begin(
-        Failing(None, JobOptions(strategy="weave_share", technique="panes", rate=1e3)),
+        Failing(NO_STREAM, JobOptions(strategy="weave_share", technique="panes", rate=1e3)),
         windows_of((10, 5), (9, 3)),
         tmp_path,
     )
@@ -408,7 +415,7 @@ def test_a_drifted_plan_stays_where_planning_fails_and_queries_come_and_go_on(tm
 
 def test_without_a_tolerance_no_plan_is_made_anew(tmp_path: Path) -> None:
     live = begin(loom(tolerance=None, rate=1e8), windows_of((6, 3), (6, 3)), tmp_path)
-    apart = loom(strategy="no_share", rate=1e8).weave(live.plan.workload)[0]
+    apart = loom(strategy="no_share", rate=1e8).plan(live.plan.workload).logical
     live._next_plan = replace(live._next_plan, plan=apart)
     live.drop(["q1"])
     assert live._replanner.thread is None
@@ -576,7 +583,7 @@ def test_filters_in_other_classes_are_bound_beside_the_job_once_for_each_count(
     live.take_up(0, BatchRecord.initial())
     live.weigh_classes()
     assert live._replanner.thread is None, "nothing was counted"
-    live._planner.phantoms.signed += 1
+    live.refine(replace(live._planner.assumed, signature_samples=1))
     for batch in (1, 2):
         live.weigh_classes()
         live.wait_for_plan()

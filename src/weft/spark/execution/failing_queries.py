@@ -7,7 +7,6 @@ raises on a row does not, so the rows are aggregated again for halves of the que
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -16,7 +15,6 @@ from weft.model import ACQ, RunError, Workload
 from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.partial.aggregate import sub_aggregate
 from weft.spark.physical.planner import Planner
-from weft.spark.physical.rollup import Phantoms
 
 DATA_EXCEPTION = "22"
 """The class of SQLSTATE for values that an expression has no result for: division by zero, overflow, bad casts."""
@@ -37,13 +35,11 @@ def blame(error: Exception, rows: DataFrame | None, queries: Sequence[ACQ], plan
         return error.reasons
     if rows is None or not _on_a_row(error):
         return {}
-    return _search(
-        rows, queries, replace(planner, options=replace(planner.options, strategy="shared"), phantoms=Phantoms("never"))
-    )
+    return _search(rows, queries, planner.with_options(strategy="shared", phantoms="never", groupings="native"))
 
 
 def _search(rows: DataFrame, queries: Sequence[ACQ], planner: Planner) -> dict[str, str]:
-    _, physical = planner.weave(Workload(queries))
+    physical = planner.plan(Workload(queries))
     try:
         sub_aggregate(rows, physical, BucketMap(1)).write.format("noop").mode("overwrite").save()
     except PySparkException as error:

@@ -67,16 +67,15 @@ class MicroBatchRunner:
     """Where the checkpoint has the bucket map."""
 
     def run_batch(
-        self, rows: DataFrame, batch: int, before: BatchRecord, input_digest: str = ""
+        self, rows: DataFrame, batch: int, before: BatchRecord, begun: float, input_digest: str = ""
     ) -> tuple[BatchRecord, BatchMetrics]:
         """rows      (columns...)
         partials  (bucket, feed, slice, words..., keys..., latest, components...)
         answers   (query, window, keys, values...), in the sink
 
-        `input_digest` stands for the rows, and goes into the record.
+        The batch began when its statistics were collected. `input_digest` stands for the rows in the record.
         """
         _refuse_after_drain(before)
-        begun = time.perf_counter()
         with batch_settings(rows.sparkSession, self.bucket_map.buckets):
             corrupt = self._divert_corrupt_records(rows, batch)
             partials = sub_aggregate(rows, self.physical, self.bucket_map, latest_that_counts(self.times)).persist()
@@ -99,9 +98,8 @@ class MicroBatchRunner:
                 partials.unpersist()
         return self._finished(context, outcome)
 
-    def run_bounded(self, rows: DataFrame) -> tuple[BatchRecord, BatchMetrics]:
-        """All rows are there: one batch that answers every window."""
-        begun = time.perf_counter()
+    def run_bounded(self, rows: DataFrame, begun: float) -> tuple[BatchRecord, BatchMetrics]:
+        """All rows are there: one batch that answers every window. It began when its statistics were collected."""
         with batch_settings(rows.sparkSession, self.bucket_map.buckets):
             partials, scattered = sub_aggregate_whole(rows, self.physical, self.bucket_map)
             ended = EventTime(None, END_OF_STREAM)

@@ -66,7 +66,7 @@ def show_passes(physical: PhysicalPlan) -> list[dict[str, Any]]:
             "queries": [query.name for tree in feed.layout.trees for query in tree.queries],
             "phantom": None if table is None else sorted(table),
         }
-        for feed, table in zip(physical.feeds, physical.phantoms.above(physical.feeds), strict=True)
+        for feed, table in zip(physical.feeds, physical.fed_by, strict=True)
     ]
 
 

@@ -57,8 +57,9 @@ def start(
     bucket_map, bucket_map_file = checkpoint.bucket_map(record)
     buckets = job.options.buckets or (job.cores if bucket_map is None else bucket_map.buckets)
     planner = replace(job.planner, buckets=buckets)
-    bound = job.physical if job.planner.buckets == buckets else planner.bind(job.plan, ())
-    live = QueryRegistry(planner, job.plan, bound, checkpoint.files, sink.open, buckets)
+    statistics = job.collector.statistics
+    bound = job.physical if job.planner.buckets == buckets else planner.bind(job.plan, statistics)
+    live = QueryRegistry(planner, bound, statistics, checkpoint.files, sink.open, buckets)
     undo.callback(live.stop)
     following = record.batch + 1
     physical = live.take_up(following, record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -130,7 +131,9 @@ class StreamExecution:
             return
         self._refuse_gap(number, before)
         try:
-            run = self._attempt(batch, before, lambda runner: runner.run_batch(rows, batch, before, digest), rows)
+            run = self._attempt(
+                batch, before, lambda runner, begun: runner.run_batch(rows, batch, before, begun, digest), rows
+            )
         except Exception as error:
             self._failure = error  # Spark passes on only its text
             raise
@@ -159,19 +162,33 @@ class StreamExecution:
         self,
         batch: int,
         before: BatchRecord,
-        run: Callable[[MicroBatchRunner], tuple[BatchRecord, BatchMetrics]],
+        run: Callable[[MicroBatchRunner, float], tuple[BatchRecord, BatchMetrics]],
         rows: DataFrame | None = None,
     ) -> tuple[BatchRecord, BatchMetrics]:
-        """Run a batch by the newest plan; once more without the queries that it fails for, if there are others."""
+        """Run a batch by the newest plan; once more without the queries that it fails for, if there are others.
+
+        `run` is told when the batch began.
+        """
         while True:
             physical = self._live.take_up(batch, before)
             self.runner = replace(self.runner, physical=physical)
             try:
                 if rows is not None and not self._placed:
                     self._place(rows, physical)
-                return run(self.runner)
+                begun = time.perf_counter()
+                if rows is not None:
+                    physical = self._refine(rows, physical)
+                return run(self.runner, begun)
             except Exception as error:
                 self.runner = self._retry.after(error, batch, self.runner, rows)
+
+    def _refine(self, rows: DataFrame, physical: PhysicalPlan) -> PhysicalPlan:
+        """Collect the statistics that are due on the rows of a batch; the plan that follows from them."""
+        with batch_settings(rows.sparkSession, self.runner.bucket_map.buckets):
+            statistics = self._job.collector.collect(rows, physical)
+        refined = self._live.refine(statistics)
+        self.runner = replace(self.runner, physical=refined)
+        return refined
 
     def _place(self, rows: DataFrame, physical: PhysicalPlan) -> None:
         """Before the first batch: which bucket each group is in, written down, as the batch may be repeated."""
@@ -189,7 +206,7 @@ class StreamExecution:
         self.progress = self.progress.after(record, physical, metrics)
         if physical.replayed:
             self._live.committed()
-        self._live.tell_of_phantoms(physical.phantoms.told, physical.phantoms.flow)
+        self._live.tell_of_phantoms(physical.partials.feeding.by, physical.partials.feeding.flow)
         self._live.weigh_classes()
         seen = self._observer.take(metrics)
         if seen is not None:
@@ -216,7 +233,7 @@ class StreamExecution:
             self._finish(*self._run_idle(before, due))
 
     def _run_idle(self, before: BatchRecord, watermark: int) -> tuple[BatchRecord, BatchMetrics]:
-        def run(runner: MicroBatchRunner) -> tuple[BatchRecord, BatchMetrics]:
+        def run(runner: MicroBatchRunner, begun: float) -> tuple[BatchRecord, BatchMetrics]:
             held = runner.physical.layout.held
             if held and watermark == END_OF_STREAM:  # somebody stops the run meanwhile
                 raise RunFailed(

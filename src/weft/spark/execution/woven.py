@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyspark.sql import DataFrame
 
 from weft.plan import Plan
 from weft.spark.options import JobOptions
+from weft.spark.partial.statistics import StatisticsCollector
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 
 
-@dataclass(frozen=True, slots=True)
 class WovenQueries:
-    """A planner, and the plan that it made of the queries."""
+    """A planner, the plan that it made of the queries, and what rows have shown of the stream since."""
 
-    planner: Planner
-    plan: Plan
-    physical: PhysicalPlan
+    def __init__(self, planner: Planner, physical: PhysicalPlan, collector: StatisticsCollector) -> None:
+        self.planner = planner
+        self.collector = collector
+        self._physical = physical
 
     @property
     def options(self) -> JobOptions:
         """What `weave` was told beside the stream and the queries."""
         return self.planner.options
+
+    @property
+    def physical(self) -> PhysicalPlan:
+        """The plan as it was woven, with partials made as the newest statistics say."""
+        self._physical = self.planner.refine(self._physical, self.collector.statistics)
+        return self._physical
+
+    @property
+    def plan(self) -> Plan:
+        """The trees and what they cost."""
+        return self._physical.logical
 
     @property
     def cores(self) -> int:

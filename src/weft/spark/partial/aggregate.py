@@ -15,13 +15,12 @@ from pyspark.sql import functions as F
 from weft.aggregates import EVENT_TIME
 from weft.engine.partial.from_rows import Scattered
 from weft.spark.checkpoint.bucket_map import BucketMap, group_hash
-from weft.spark.partial.hash_tables import HashTables, through_tables
-from weft.spark.partial.row_exchange import able, own_types, send_rows
-from weft.spark.partial.spread import spread
+from weft.spark.partial.hash_tables import through_tables
+from weft.spark.partial.row_exchange import send_rows
 from weft.spark.physical.columns import LATEST, PhysicalColumns
 from weft.spark.physical.expressions import Texts, as_partials, from_rows, from_table, signed
-from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.physical.rollup import Shared
+from weft.spark.physical.hash_tables import HashTables
+from weft.spark.physical.plan import FromRows, FromTables, PhysicalPlan
 from weft.spark.physical.tables import NativeFeed, NativeTable
 
 
@@ -31,63 +30,83 @@ def sub_aggregate(rows: DataFrame, physical: PhysicalPlan, places: BucketMap, ah
     finer     (feed, slice, words..., keys..., latest, components...) of phantoms, where they pay
     partials  (bucket, feed, slice, words..., keys..., latest, components...), a partition for each bucket
 
-    The bucket follows from the keys, so it is computed for partials, not for rows, where rows gather. Rows after
-    `ahead` say nothing about what is latest.
+    The plan says all: no Spark job is started here. The bucket follows from the keys, so it is computed for partials,
+    not for rows, where rows gather. Rows after `ahead` say nothing about what is latest.
     """
     with_time = signed(timed(rows, physical), physical.feeds)
-    shared = physical.phantoms.share(with_time, physical.feeds, physical.columns)
     trusted = EVENT_TIME if ahead is None else f"CASE WHEN {EVENT_TIME} <= {ahead}L THEN {EVENT_TIME} END"
     last = {LATEST: trusted}
-    if shared is not None:
-        return _shared(with_time, shared, physical, places, last)
-    scattered = physical.phantoms.scattered(physical.feeds)
-    return _in_place(_from_rows(with_time, physical.feeds, scattered, physical, last), scattered, physical, places)
+    means = physical.partials.means
+    if not isinstance(means, FromRows):
+        return _shared(with_time, means, physical, places, last)
+    alone = [feed for feed in physical.feeds if feed.layout.number in means.single_rows]
+    return _in_place(_from_rows(with_time, physical.feeds, alone, physical, last), alone, physical, places)
 
 
 def sub_aggregate_whole(
     rows: DataFrame, physical: PhysicalPlan, places: BucketMap
 ) -> tuple[DataFrame, tuple[Scattered, ...]]:
-    """The same of a table that is whole. Its partials say nothing of what is latest, for it needs no watermark; and
-    feeds that do not gather are sent as rows, where buckets can make partials of those:
+    """The same of a bounded table. Its partials say nothing of what is latest, for it needs no watermark; and feeds
+    that are exchanged are sent as rows:
 
     sent      (bucket, partials..., masks..., columns of the rows...), either partials or rows
     """
     with_time = signed(timed(rows, physical), physical.feeds)
-    shared = physical.phantoms.share(with_time, physical.feeds, physical.columns)
-    if shared is not None:
-        return _shared(with_time, shared, physical, places, {}), ()
-    can = [feed for feed in physical.feeds if feed.scatters]
-    types = own_types(with_time, can)
-    in_rows = physical.phantoms.sent_as_rows(physical.feeds, able(can, physical, types), places.buckets)
-    others = [feed for feed in physical.feeds if feed not in in_rows]
-    left = [feed for feed in physical.phantoms.scattered(physical.feeds) if feed not in in_rows]
-    if not in_rows:
-        return _in_place(_from_rows(with_time, others, left, physical, {}), left, physical, places), ()
-    sent, found = send_rows(with_time, in_rows, physical, places, types)
+    means = physical.partials.means
+    if not isinstance(means, FromRows):
+        return _shared(with_time, means, physical, places, {}), ()
+    exchanged = [feed for feed in physical.feeds if feed.layout.number in means.exchanged]
+    others = [feed for feed in physical.feeds if feed.layout.number not in means.exchanged]
+    alone = [feed for feed in others if feed.layout.number in means.single_rows]
+    if not exchanged:
+        return _in_place(_from_rows(with_time, others, alone, physical, {}), alone, physical, places), ()
+    sent, scattered = send_rows(with_time, exchanged, physical, places, means.column_types)
     if others:
-        partials = _from_rows(with_time, others, left, physical, {})
-        there = _merge(partials, physical, places) if left else _with_buckets(partials, physical, places)
+        partials = _from_rows(with_time, others, alone, physical, {})
+        there = _merge(partials, physical, places) if alone else _with_buckets(partials, physical, places)
         sent = sent.unionByName(there, allowMissingColumns=True)
-    return place(sent, places.buckets), found
+    return place(sent, places.buckets), scattered
 
 
-def _in_place(
-    partials: DataFrame, scattered: Sequence[NativeFeed], physical: PhysicalPlan, places: BucketMap
-) -> DataFrame:
+def _in_place(partials: DataFrame, alone: Sequence[NativeFeed], physical: PhysicalPlan, places: BucketMap) -> DataFrame:
     """Each in its bucket; where some are still rows they are made one of each group."""
-    if scattered:
+    if alone:
         return _merge(partials, physical, places)
     return place(_with_buckets(partials, physical, places), places.buckets)
 
 
 def _shared(
-    with_time: DataFrame, shared: Shared | HashTables, physical: PhysicalPlan, places: BucketMap, last: Texts
+    with_time: DataFrame, means: FromTables | HashTables, physical: PhysicalPlan, places: BucketMap, last: Texts
 ) -> DataFrame:
     """By tables that several feeds are made from."""
-    if isinstance(shared, HashTables):
-        return _merge(_through_tables(with_time, shared, physical, last), physical, places)
-    finer = _aggregate(_spread(with_time, shared.tables, shared.columns, last), shared.columns)
-    return _merge(_roll_up(finer, shared.tables, physical), physical, places)
+    if isinstance(means, HashTables):
+        return _merge(_through_tables(with_time, means, physical, last), physical, places)
+    finer = _aggregate(_spread(with_time, means.tables, means.columns, last), means.columns)
+    return _merge(_roll_up(finer, means.tables, physical), physical, places)
+
+
+def spread(rows: DataFrame, arms: Sequence[Mapping[str, str]], kept: Mapping[str, str]) -> DataFrame:
+    """One row to several, natively: UNPIVOT becomes Spark's Expand operator, which copies what is computed once.
+
+    rows    (columns...)
+    spread  (kept..., columns of the arms), a row for each arm
+
+    Arms have the same columns, each an expression over `rows`; an expression that several have is computed once. What
+    is kept is the same for all of them.
+    """
+    names = list(arms[0])
+    if len(arms) == 1:
+        return rows.selectExpr(*(f"{text} AS {name}" for name, text in {**kept, **arms[0]}.items()))
+    texts = {text: f"x{i}" for i, text in enumerate(dict.fromkeys(text for arm in arms for text in arm.values()))}
+    computed = rows.selectExpr(
+        *(f"{text} AS {name}" for name, text in kept.items()), *(f"{text} AS {name}" for text, name in texts.items())
+    )
+    choices = ", ".join(
+        f"({', '.join(texts[arm[name]] for name in names)}) AS `{number}`" for number, arm in enumerate(arms)
+    )
+    values = f"({', '.join(names)}) FOR arm IN ({choices})"
+    unpivoted = rows.sparkSession.sql(f"SELECT * FROM {{computed}} UNPIVOT INCLUDE NULLS ({values})", computed=computed)
+    return unpivoted.select(*kept, *names)
 
 
 def place(partials: DataFrame, buckets: int) -> DataFrame:
@@ -141,11 +160,11 @@ def _aggregate(rows: DataFrame, columns: PhysicalColumns) -> DataFrame:
     return _group(rows, by, columns.slots)
 
 
-def _through_tables(with_time: DataFrame, lfta: HashTables, physical: PhysicalPlan, last: Texts) -> DataFrame:
+def _through_tables(with_time: DataFrame, tables: HashTables, physical: PhysicalPlan, last: Texts) -> DataFrame:
     """The partials of the feeds that have tables, and those of the others, which Spark makes from rows."""
     words = _words(physical.feeds)
-    partials = through_tables(with_time, lfta, physical.columns, words, last)
-    taken = {feed.layout.number for feed in lfta.feeds}
+    partials = through_tables(with_time, tables, physical.columns, words, last)
+    taken = {feed.layout.number for feed in tables.feeds}
     others = [feed for feed in physical.feeds if feed.layout.number not in taken]
     if not others:
         return partials
@@ -156,19 +175,21 @@ def _through_tables(with_time: DataFrame, lfta: HashTables, physical: PhysicalPl
 def _from_rows(
     with_time: DataFrame,
     feeds: Sequence[NativeFeed],
-    scattered: Sequence[NativeFeed],
+    alone: Sequence[NativeFeed],
     physical: PhysicalPlan,
     last: Texts,
 ) -> DataFrame:
-    """The partials of feeds that are made from rows; those of the scattered are a row each, several of a group."""
+    """The partials of feeds that are made from rows; those of the feeds `alone` are a row each, several of a group."""
     columns, words = physical.columns, _words(feeds)
-    gathered = [feed for feed in feeds if feed not in scattered]
+    gathered = [feed for feed in feeds if feed not in alone]
     made = _aggregate(_spread(with_time, gathered, columns, last, words), columns) if gathered else None
-    if not scattered:
+    if not alone:
         assert made is not None
         return _used(made, gathered, columns)
-    slots = own_types(with_time, scattered)
-    sent = spread(with_time, [as_partials(feed, columns, words, slots) for feed in scattered], last)
+    assert isinstance(physical.partials.means, FromRows)
+    types = physical.partials.means.column_types
+    slots = {name: types[name] for feed in alone for names in feed.layout.columns for name in names}
+    sent = spread(with_time, [as_partials(feed, columns, words, slots) for feed in alone], last)
     return sent if made is None else sent.unionByName(_used(made, gathered, columns), allowMissingColumns=True)
 
 

@@ -6,8 +6,7 @@ Buckets make the partials.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -18,45 +17,16 @@ from weft.spark.physical.expressions import Texts, as_partials
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.tables import NativeFeed
 
-PLAIN = re.compile(r"boolean|tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|string|binary|decimal\(\d+,\d+\)")
-"""Types of keys that are equal where their bytes are. Zeros and NaN are not, nor are strings with a collation."""
-
-COMPARED = re.compile(rf"{PLAIN.pattern}|float|double")
-"""Types of partials that buckets combine as Spark does."""
-
 BITS = 62
 """Feeds that a word has room for."""
 
 
-def own_types(with_time: DataFrame, feeds: Sequence[NativeFeed]) -> Texts:
-    """The type of each partial column of these feeds: what Spark's aggregate of the arguments has."""
-    lifts = {
-        name: lift.format(*(f"({argument})" for argument in component.arguments))
-        for feed in feeds
-        for component, names in zip(feed.layout.components, feed.layout.columns, strict=True)
-        for name, lift in zip(names, component.lifts, strict=True)
-    }
-    return dict(with_time.selectExpr(*(f"{lift} AS {name}" for name, lift in lifts.items())).dtypes) if lifts else {}
-
-
-def able(feeds: Sequence[NativeFeed], physical: PhysicalPlan, types: Texts) -> list[NativeFeed]:
-    """Those that buckets can make the partials of; `types` are of their partial columns.
-
-    What a sum is that leaves its type without an error, Spark says.
-    """
-    if not physical.layout.ansi:
-        return []
-
-    def plain(feed: NativeFeed) -> bool:
-        keys = (physical.columns.key_types[name] for name in feed.keys)
-        kept = (types[name] for names in feed.layout.columns for name in names)
-        return all(map(PLAIN.fullmatch, keys)) and all(map(COMPARED.fullmatch, kept))
-
-    return [feed for feed in feeds if plain(feed) and feed.layout.number not in physical.homes]
-
-
 def send_rows(
-    with_time: DataFrame, feeds: Sequence[NativeFeed], physical: PhysicalPlan, places: BucketMap, types: Texts
+    with_time: DataFrame,
+    feeds: Sequence[NativeFeed],
+    physical: PhysicalPlan,
+    places: BucketMap,
+    types: Mapping[str, str],
 ) -> tuple[DataFrame, tuple[Scattered, ...]]:
     """with_time  (columns..., event time in microseconds, words...)
     numbered   (columns of the feeds..., the bucket of its group in each feed)
@@ -80,14 +50,14 @@ def send_rows(
         for end in [min(len(feeds), begin + BITS)]
     ]
     marked = sent.selectExpr("bucket", *(f"{mask} AS m{i}" for i, mask in enumerate(masks)), *names.values())
-    found = (
+    scattered = (
         Scattered(feed.layout.number, f"m{i // BITS}", i % BITS, of)
         for i, (feed, of) in enumerate(zip(feeds, columns, strict=True))
     )
-    return marked, tuple(found)
+    return marked, tuple(scattered)
 
 
-def _texts(feed: NativeFeed, physical: PhysicalPlan, types: Texts) -> Texts:
+def _texts(feed: NativeFeed, physical: PhysicalPlan, types: Mapping[str, str]) -> Texts:
     """Of each column of the feed's partials that rows are not merely counted for."""
     slots = {name: types[name] for names in feed.layout.columns for name in names}
     texts = as_partials(feed, physical.columns, len(feed.layout.words), slots)

@@ -9,8 +9,9 @@ import numpy as np
 from pyspark.sql import DataFrame
 
 from weft.optimizer.phantoms import Flows, Seen, measure_flows
+from weft.spark.physical.rollup import GroupingCandidates, told_apart_by
 from weft.spark.physical.signature import Signature
-from weft.spark.physical.statistics import Hashes, SignatureCounts, count_distinct
+from weft.spark.physical.statistics import GroupCounts, Hashes, SignatureCounts, count_distinct
 
 SAMPLE = 50_000
 """Rows that groups are counted on: a quarter of a second, and enough to see whether most groupings gather."""
@@ -31,8 +32,10 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class GroupSample:
+    """Rows in the order of arrival; each relation is counted once."""
+
     columns: Mapping[str, Hashes]
     """By the text of each expression."""
     rows: int
@@ -68,6 +71,12 @@ class GroupSample:
         places, mixed = places[order], mixed[order]
         collisions = int(((places[1:] == places[:-1]) & (mixed[1:] != mixed[:-1])).sum())
         return measure_flows([Seen(1, self.groups(texts), buckets, self.rows, collisions), Seen(2, 1, 1, 0, 0)])
+
+    def counts(self, candidates: GroupingCandidates) -> GroupCounts:
+        """All that is needed to choose among these candidates."""
+        groups = {relation: self.groups(relation) for relation in candidates.relations}
+        flows = None if candidates.together is None else self.flows(candidates.together)
+        return GroupCounts(self.rows, told_apart_by(candidates.feeds), groups, flows)
 
     def _mixed(self, texts: frozenset[str]) -> Hashes:
         mixed = np.zeros(self.rows, np.uint64)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
 
 import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.logger import PySparkLogger
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import pandas_udf
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
@@ -57,19 +56,6 @@ class AnalysisCache:
     def layout(self, acq: ACQ) -> QueryLayout | None:
         found = self.bound.get(acq.name)
         return found[1] if found is not None and found[0] is acq else None
-
-
-_KNOWN: ContextVar[AnalysisCache | None] = ContextVar("known", default=None)
-
-
-@contextmanager
-def remembering(known: AnalysisCache) -> Iterator[None]:
-    """Every analysis in here asks Spark only what it has not said yet."""
-    token = _KNOWN.set(known)
-    try:
-        yield
-    finally:
-        _KNOWN.reset(token)
 
 
 class Analyzer:
@@ -134,31 +120,47 @@ class Analyzer:
         return [self.known.types[e, extra] for e in expressions]
 
 
-@contextmanager
-def analysis(spark: SparkSession, schema: StructType, source: str) -> Iterator[Analyzer]:
-    """A copy of the session, with its settings and functions: the table's name touches nobody's catalogue.
+class AnalyzedStream:
+    """A stream, and what Spark has said about queries over it."""
 
-    It is made when there is a question to Spark that nobody has asked before.
-    """
-    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)  # a refusal says it better than Spark's structured log
+    def __init__(self, frame: DataFrame, cache: AnalysisCache | None = None) -> None:
+        self.frame = frame
+        self._cache = cache or AnalysisCache()
 
-    @cache
-    def open_session() -> SparkSession:
-        session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
-        session.createDataFrame([], schema).createOrReplaceTempView(source.strip("`"))
-        for name in USERS:
-            session.udf.register(name, pandas_udf(_never_called, "double"))
-        return session
+    def over(self, frame: DataFrame) -> AnalyzedStream:
+        """Another stream with the same columns: what Spark has said holds for it too."""
+        return AnalyzedStream(frame, self._cache)
 
-    in_utc = spark.conf.get("spark.sql.session.timeZone") in ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
-    try:
-        yield Analyzer(open_session, in_utc, source, _KNOWN.get() or AnalysisCache())
-    finally:
-        if open_session.cache_info().currsize:
-            open_session().catalog.dropTempView(source.strip("`"))
-        logger.setLevel(level)
+    def copy(self) -> AnalyzedStream:
+        """The same stream; what Spark says about it from here on is not remembered for others."""
+        return AnalyzedStream(self.frame, self._cache.copy())
+
+    @contextmanager
+    def analyzer(self, source: str) -> Iterator[Analyzer]:
+        """A copy of the session, with its settings and functions: the table's name touches no catalogue of users.
+
+        It is made when there is a question that Spark has not answered before.
+        """
+        logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+        level = logger.level
+        logger.setLevel(logging.CRITICAL)  # a refusal says it better than Spark's structured log
+        spark, schema = self.frame.sparkSession, self.frame.schema
+
+        @cache
+        def open_session() -> SparkSession:
+            session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+            session.createDataFrame([], schema).createOrReplaceTempView(source.strip("`"))
+            for name in USERS:
+                session.udf.register(name, pandas_udf(_never_called, "double"))
+            return session
+
+        in_utc = spark.conf.get("spark.sql.session.timeZone") in ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
+        try:
+            yield Analyzer(open_session, in_utc, source, self._cache)
+        finally:
+            if open_session.cache_info().currsize:
+                open_session().catalog.dropTempView(source.strip("`"))
+            logger.setLevel(level)
 
 
 def _never_called(*columns: pd.Series) -> float:

@@ -14,38 +14,53 @@ LATEST = "latest"
 
 @dataclass(frozen=True, slots=True)
 class PhysicalColumns:
-    """Keys `k0`, arguments `a0` and partial columns `c0`, each given out when it is first asked for."""
+    """The columns of keys, arguments and partials, by name."""
 
-    key_types: dict[str, str] = field(default_factory=dict)
-    argument_types: dict[str, str] = field(default_factory=dict)
-    slots: dict[str, str] = field(default_factory=dict)
+    key_types: Mapping[str, str] = field(default_factory=dict)
+    argument_types: Mapping[str, str] = field(default_factory=dict)
+    slots: Mapping[str, str] = field(default_factory=dict)
     """The aggregate that fills each partial column, over the argument columns."""
-    merges: dict[str, str] = field(default_factory=dict)
+    merges: Mapping[str, str] = field(default_factory=dict)
     """The aggregate that makes one of several partials, over the partial columns; only where Spark can."""
+
+
+class ColumnAllocator:
+    """Names columns while a plan is bound: keys `k0`, arguments `a0`, partial columns `c0`."""
+
+    def __init__(self) -> None:
+        self._key_types: dict[str, str] = {}
+        self._argument_types: dict[str, str] = {}
+        self._slots: dict[str, str] = {}
+        self._merges: dict[str, str] = {}
+
+    @property
+    def columns(self) -> PhysicalColumns:
+        """Those that have been named so far."""
+        return PhysicalColumns(dict(self._key_types), dict(self._argument_types), dict(self._slots), dict(self._merges))
 
     def keys(self, types: Mapping[str, str]) -> dict[str, str]:
         """A column for each key of a grouping, by its expression."""
-        return _place(types, self.key_types, "k")
+        return _place(types, self._key_types, "k")
 
     def arguments(self, types: Mapping[str, str]) -> dict[str, str]:
-        return _place(types, self.argument_types, "a")
+        return _place(types, self._argument_types, "a")
 
     def component(self, component: Component, arguments: Mapping[str, str]) -> tuple[str, ...]:
         """The columns of a component over these argument columns."""
         lifts = [lift.format(*(arguments[a] for a in component.arguments)) for lift in component.lifts]
-        known = {aggregate: name for name, aggregate in self.slots.items()}
+        known = {aggregate: name for name, aggregate in self._slots.items()}
         names = self._names(lifts, known)
         merges = [merge.format(*names) for merge in component.merges]
-        if any(self.merges.get(name, merge) != merge for name, merge in zip(names, merges)):
-            # Made alike, combined otherwise: a user's aggregate may do so.
+        if any(self._merges.get(name, merge) != merge for name, merge in zip(names, merges)):
+            # Made alike, combined differently: a user's aggregate may do so.
             names = self._names(lifts, {})
             merges = [merge.format(*names) for merge in component.merges]
-        self.slots.update(zip(names, lifts, strict=True))
-        self.merges.update(zip(names, merges))
+        self._slots.update(zip(names, lifts, strict=True))
+        self._merges.update(zip(names, merges))
         return names
 
     def _names(self, lifts: Sequence[str], known: Mapping[str, str]) -> tuple[str, ...]:
-        fresh = (f"c{number}" for number in count(len(self.slots)))
+        fresh = (f"c{number}" for number in count(len(self._slots)))
         return tuple(known[lift] if lift in known else next(fresh) for lift in lifts)
 
 

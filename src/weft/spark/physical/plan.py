@@ -1,38 +1,107 @@
-"""The physical plan: a plan bound to the types of a stream."""
+"""The physical plan: one frozen value with every decision that a batch runs by.
+
+It is made by `weft.spark.physical.planner` alone, from the queries and the statistics of the stream. Spark builds the
+partials from it, the buckets answer queries by its layout, and `explain` reads nothing else.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from weft.engine import Layout
+from weft.optimizer.phantoms.relation import Relation
+from weft.optimizer.phantoms.rollup import RollUp
+from weft.plan import Plan
 from weft.spark.physical.backfilled import BackfilledPartials
 from weft.spark.physical.columns import PhysicalColumns
 from weft.spark.physical.filter_classes import FilterClasses
-from weft.spark.physical.rollup import Phantoms
-from weft.spark.physical.tables import NativeFeed
+from weft.spark.physical.hash_tables import HashTables
+from weft.spark.physical.statistics import Feeding, GroupCounts
+from weft.spark.physical.tables import NativeFeed, NativeTable
+
+
+@dataclass(frozen=True, slots=True)
+class FromRows:
+    """Each feed is made from rows, on its own."""
+
+    single_rows: frozenset[int] = frozenset()
+    """Feeds, by number, of which next to every row has a group of its own: each row is sent as a partial."""
+    exchanged: frozenset[int] = frozenset()
+    """Feeds whose rows are sent as they are, once to each bucket, where the partials are made."""
+    column_types: Mapping[str, str] = field(default_factory=dict)
+    """Of the partial columns of those feeds."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromTables:
+    """Spark aggregates rows to tables, and the partials of those to feeds."""
+
+    tables: tuple[NativeTable, ...]
+    columns: PhysicalColumns
+    """Of the tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartialsPlan:
+    """How partials are made from rows. It changes how they are made, never which: it may differ between batches."""
+
+    means: FromRows | FromTables | HashTables = field(default_factory=FromRows)
+    choice: RollUp | None = None
+    """The roll-ups that are cheapest for Spark; None: no groups were counted that they could be chosen by."""
+    priced: bool = False
+    """Whether the choice was made by what it costs."""
+    counts: GroupCounts | None = None
+    """What was known of the groups."""
+
+    @property
+    def feeding(self) -> Feeding:
+        if self.choice is None:
+            return Feeding()
+        if isinstance(self.means, HashTables):
+            return Feeding(f"{self.means.configuration} in bounded tables", self.means.flow)
+        return Feeding(str(self.choice.configuration))
 
 
 @dataclass(frozen=True, slots=True)
 class PhysicalPlan:
-    """A plan bound to a stream: the native expressions for Spark and the layout for the buckets."""
+    """Trees with their techniques and buckets, classes of filters, and how partials are made."""
 
+    logical: Plan
+    """The trees, the feeds, and what they cost."""
     layout: Layout
+    """What the buckets do, with what former plans have left for them."""
     feeds: tuple[NativeFeed, ...]
+    """What Spark computes; one for each feed of the layout."""
     event_micros: str
+    """The event time in microseconds, as an expression over the stream's columns."""
     columns: PhysicalColumns
     groupings: tuple[tuple[str, ...], ...]
     """The key expressions of each grouping, by its number."""
-    replayed: tuple[BackfilledPartials, ...] = ()
-    """Partials of the past that the next batch takes in."""
-    phantoms: Phantoms = field(default_factory=Phantoms, compare=False)
+    buckets: int = 1
+    """That trees without keys are placed in."""
     classes: tuple[FilterClasses, ...] = ()
-    """Of the filters of each feed of the plan."""
+    """Of the filters of each feed of the logical plan."""
+    partials: PartialsPlan = field(default_factory=PartialsPlan)
+    synopsis_limit: int | None = None
+    """Bytes of values that all buckets may keep together; None: there is no limit."""
+    replayed: tuple[BackfilledPartials, ...] = ()
+    """Partials of earlier rows that the next batch takes in."""
 
     @property
     def homes(self) -> dict[int, tuple[int, ...]]:
         """The buckets that the partials of each feed go to, where its trees have homes."""
-        found = {f.layout.number: {t.home for t in f.layout.trees if t.home is not None} for f in self.feeds}
-        return {number: tuple(sorted(homes)) for number, homes in found.items() if homes}
+        homes = {f.layout.number: {t.home for t in f.layout.trees if t.home is not None} for f in self.feeds}
+        return {number: tuple(sorted(buckets)) for number, buckets in homes.items() if buckets}
+
+    @property
+    def fed_by(self) -> list[Relation | None]:
+        """The keys of the phantom that each feed is made from; None: from rows, or nothing was counted yet."""
+        if isinstance(self.partials.means, HashTables):
+            above = self.partials.means.fed_by()
+            return [above.get(feed.layout.number) for feed in self.feeds]
+        choice = self.partials.choice
+        return [None] * len(self.feeds) if choice is None else list(choice.tables)
 
     def with_layout(self, layout: Layout) -> PhysicalPlan:
         feeds = tuple(replace(native, layout=feed) for native, feed in zip(self.feeds, layout.feeds, strict=True))

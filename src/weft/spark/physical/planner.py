@@ -1,78 +1,110 @@
-"""From queries to a plan that is bound to a stream: the same steps when a job is woven and when it changes."""
+"""The one place where plans are made: from queries and statistics of the stream to a checked physical plan."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from weft.aggregates import EVENT_TIME
 from weft.calibration.file import load_speeds, load_weights
 from weft.calibration.weights import Weights
 from weft.engine import Layout
 from weft.engine.layout import MARKS, TreeLayout
 from weft.model import ACQ, Workload, at_intervals
-from weft.optimizer import TECHNIQUES, Cost, Stream, optimize
+from weft.optimizer import TECHNIQUES, Cost, Stream, exact_rate, optimize
 from weft.optimizer.choose_techniques import serve
 from weft.optimizer.cost.seconds import estimate
 from weft.optimizer.incremental import Curve, change_plan
 from weft.plan import Plan
 from weft.spark.options import JobOptions, TimeOptions
-from weft.spark.physical.analyzer import AnalysisCache, remembering
-from weft.spark.physical.binder import bind_plan
+from weft.spark.physical.analyzer import AnalyzedStream
+from weft.spark.physical.binder import Groupings, bind_plan
+from weft.spark.physical.check import check_physical
 from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.physical.rollup import Phantoms
+from weft.spark.physical.rollup import choose_partials
+from weft.spark.physical.row_feeds import partial_types
 from weft.spark.physical.statistics import StreamStatistics
+from weft.spark.physical.tables import NativeFeed
 from weft.sql import refuse
-
-Groupings = Sequence[tuple[str, ...]]
-"""Key expressions that have their numbers already, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
     """What stays the same while the queries of a job change."""
 
-    stream: DataFrame
+    source: AnalyzedStream
     options: JobOptions = field(default_factory=JobOptions)
-    known: AnalysisCache = field(default_factory=AnalysisCache, compare=False, repr=False)
-    phantoms: Phantoms = field(default_factory=Phantoms, compare=False, repr=False)
     buckets: int = 1
     """That trees without keys are placed in."""
 
-    def weave(self, workload: Workload, groupings: Groupings = ()) -> tuple[Plan, PhysicalPlan]:
-        """A plan for all the queries, and its binding."""
+    @property
+    def stream(self) -> DataFrame:
+        return self.source.frame
+
+    def with_options(self, **changes: Any) -> Planner:
+        """The same planner for other options."""
+        return replace(self, options=replace(self.options, **changes))
+
+    @property
+    def assumed(self) -> StreamStatistics:
+        """What is assumed of the stream before a row was read."""
+        return StreamStatistics(exact_rate(self.options.rate))
+
+    def plan(
+        self, workload: Workload, statistics: StreamStatistics | None = None, groupings: Groupings = ()
+    ) -> PhysicalPlan:
+        """A plan for all the queries; without statistics, for the stream that is assumed."""
         for acq in workload:
             self._check(acq, workload[0])
-        plan = self._optimize(workload, self.options.rate)
-        return plan, self.bind(plan, groupings)
+        statistics = statistics or self.assumed
+        return self.bind(self._optimize(workload, statistics), statistics, groupings)
 
-    def mend(
-        self, plan: Plan, joining: Sequence[ACQ], leaving: Sequence[str], groupings: Groupings
-    ) -> tuple[Plan, PhysicalPlan]:
+    def amend(
+        self,
+        plan: Plan,
+        joining: Sequence[ACQ],
+        leaving: Sequence[str],
+        statistics: StreamStatistics,
+        groupings: Groupings,
+    ) -> PhysicalPlan:
         """The plan with some queries more and some less; trees that nothing happens to stay as they are."""
         for acq in joining:
             self._check(acq, plan.workload[0])
-        mended, _ = change_plan(plan, list(map(at_intervals, joining)), leaving, self._cost)
-        mended = self._served(mended)
-        return mended, self.bind(mended, groupings)
+        amended, _ = change_plan(plan, list(map(at_intervals, joining)), leaving, self._cost)
+        return self.bind(self._served(amended), statistics, groupings)
 
-    def preview(self, plan: Plan, joining: Sequence[ACQ], groupings: Groupings) -> Plan:
-        """The plan that `mend` would make for queries more; nothing is remembered of them."""
-        return replace(self, known=self.known.copy()).mend(plan, joining, (), groupings)[0]
+    def preview(self, plan: Plan, joining: Sequence[ACQ], statistics: StreamStatistics, groupings: Groupings) -> Plan:
+        """The plan that `amend` would make for queries more; nothing is remembered of them."""
+        beside = replace(self, source=self.source.copy())
+        return beside.amend(plan, joining, (), statistics, groupings).logical
 
-    def anew(self, workload: Workload, curve: Curve, seen: StreamStatistics) -> tuple[Plan, Curve]:
+    def replan(self, workload: Workload, curve: Curve, statistics: StreamStatistics) -> tuple[Plan, Curve]:
         """A plan for all the queries, which the curve learns from. It has a slope of its own from two plans on."""
         if len(curve.points) < 2 and len(workload) > 1:
-            half = self._optimize(Workload(workload[: len(workload) // 2]), seen.rate, seen.stream)
+            half = self._optimize(Workload(workload[: len(workload) // 2]), statistics)
             curve = Curve(((len(half.workload), half.cost), *curve.points))
-        plan = self._optimize(workload, seen.rate, seen.stream)
+        plan = self._optimize(workload, statistics)
         return plan, curve.and_then(plan)
 
+    def bind(self, plan: Plan, statistics: StreamStatistics, groupings: Groupings = ()) -> PhysicalPlan:
+        """The logical plan with every other decision."""
+        bound = bind_plan(plan, self.source, self.options.event_time, groupings, statistics, self.buckets)
+        kept = bound.with_layout(keep_slices(bound.layout, self.options.times))
+        return self._with_partials(replace(kept, synopsis_limit=self.options.synopsis_limit), statistics)
+
+    def refine(self, physical: PhysicalPlan, statistics: StreamStatistics) -> PhysicalPlan:
+        """The same plan, with partials made as newer statistics say."""
+        if physical.partials.counts is statistics.groups:
+            return physical
+        return self._with_partials(physical, statistics)
+
     def at_rate(self, plan: Plan, rate: Fraction) -> Plan:
-        """The same trees, and what they cost when the stream brings so many rows a second."""
+        """The same trees, and what they cost when the stream brings so many rows per second."""
         priced, _ = change_plan(replace(plan, rate=rate), (), (), self._cost)
         return self._served(priced)
 
@@ -81,22 +113,34 @@ class Planner:
         weights = self._weights()
         return float(plan.cost) if weights is None else estimate(plan, weights, stream).seconds
 
-    def is_off(self, plan: Plan, counted: StreamStatistics, seen: StreamStatistics, tolerance: Fraction) -> bool:
-        """Whether the plan's estimate is, for the stream as it was seen."""
+    def is_off(self, plan: Plan, expected: StreamStatistics, measured: StreamStatistics, tolerance: Fraction) -> bool:
+        """Whether the plan's estimate is wrong by more than the tolerance, for the stream as it was measured."""
         if self.options.cost == "operations":  # they depend on the rate alone, and less than a plan's trees do
-            return abs(seen.rate - counted.rate) > tolerance * counted.rate
-        expected = self.price(plan, counted.stream)
-        return abs(self.price(self.at_rate(plan, seen.rate), seen.stream) - expected) > tolerance * expected
+            return abs(measured.rate - expected.rate) > tolerance * expected.rate
+        price = self.price(plan, expected.stream)
+        return abs(self.price(self.at_rate(plan, measured.rate), measured.stream) - price) > tolerance * price
 
-    def bind(self, plan: Plan, groupings: Groupings) -> PhysicalPlan:
-        with remembering(self.known):
-            physical = bind_plan(plan, self.stream, self.options.event_time, groupings, self.phantoms, self.buckets)
-        return physical.with_layout(keep_slices(physical.layout, self.options.times))
+    def _with_partials(self, physical: PhysicalPlan, statistics: StreamStatistics) -> PhysicalPlan:
+        """The last decision, and the last look at all of them."""
 
-    def _optimize(self, workload: Workload, rate: float | Fraction, stream: Stream | None = None) -> Plan:
-        options, weights = self.options, self._weights()
+        def types(feeds: Sequence[NativeFeed]) -> Mapping[str, str]:
+            return partial_types(self.stream.selectExpr("*", f"{physical.event_micros} AS {EVENT_TIME}"), feeds)
+
+        bounded = not self.stream.isStreaming
+        partials = choose_partials(physical, statistics.groups, self.options, bounded, types)
+        planned = replace(physical, partials=partials)
+        check_physical(planned)
+        return planned
+
+    def _optimize(self, workload: Workload, statistics: StreamStatistics) -> Plan:
         plan = optimize(
-            workload, rate, options.strategy, options.technique, cost=options.cost, weights=weights, stream=stream
+            workload,
+            statistics.rate,
+            self.options.strategy,
+            self.options.technique,
+            cost=self.options.cost,
+            weights=self._weights(),
+            stream=statistics.stream,
         )
         return self._served(plan)
 

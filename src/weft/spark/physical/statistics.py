@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import log2
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from weft.optimizer import Stream
+from weft.optimizer.phantoms import Flows
 
 Hashes = NDArray[np.uint64]
 
@@ -50,8 +51,25 @@ class SignatureCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupCounts:
+    """How many groups some relations have, counted on some rows."""
+
+    rows: int
+    feeds: tuple[tuple[str, ...], ...]
+    """What tells partials apart in each of the feeds that they were counted for."""
+    groups: Mapping[frozenset[str], float]
+    """By the expressions that tell groups apart."""
+    flows: Flows | None = None
+    """How long rows of a group stay together; None: hash tables were no choice."""
+
+    def partials(self, texts: Iterable[str]) -> float:
+        """Groups per row."""
+        return self.groups[frozenset(texts)] / max(1, self.rows)
+
+
+@dataclass(frozen=True, slots=True)
 class StreamStatistics:
-    """Rows a second of event time, and the rest that plans hang on.
+    """What plans are made from: rows per second of event time, groups and signatures.
 
     >>> seen, counted = StreamStatistics(Fraction(500), Stream(groups=1000.0)), StreamStatistics(Fraction(490))
     >>> list(seen.differences(counted, Fraction(1, 10)))
@@ -60,6 +78,17 @@ class StreamStatistics:
 
     rate: Fraction
     stream: Stream = field(default_factory=Stream)
+    signatures: Mapping[tuple[str, ...], SignatureCounts] = field(default_factory=dict, compare=False)
+    """Which filters rows pass together, by the keys of a grouping."""
+    signature_samples: int = 0
+    """How often signatures were counted."""
+    groups: GroupCounts | None = field(default=None, compare=False)
+    """None: too few rows have come to tell."""
+
+    def signatures_of(self, filters: Iterable[str], keys: tuple[str, ...]) -> SignatureCounts | None:
+        """What was counted of these filters, where all of them were."""
+        counted = self.signatures.get(keys)
+        return counted if counted is not None and set(filters) <= counted.passed.keys() else None
 
     def differences(self, counted: StreamStatistics, tolerance: Fraction) -> Iterator[str]:
         """What is further from what was counted on than the tolerance allows, in words."""
@@ -75,10 +104,10 @@ class StreamStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Fed:
-    """Which groupings feed others, and how many rows of a group came one after the other, where that had a say.
+class Feeding:
+    """Which groupings feed others, and how many rows of a group follow each other, where that influenced the choice.
 
-    >>> Fed("AB(A B)", 31.4).difference(Fed("A B", 1.0))
+    >>> Feeding("AB(A B)", 31.4).difference(Feeding("A B", 1.0))
     'groups were counted anew, in flows of 31.4 rows, not 1.0: AB(A B), not A B'
     """
 
@@ -86,7 +115,7 @@ class Fed:
     """None: nothing was counted."""
     flow: float | None = None
 
-    def difference(self, before: Fed) -> str | None:
+    def difference(self, before: Feeding) -> str | None:
         """What groups that were counted anew have changed, in words; None: nothing."""
         if self.by is None or before.by is None or self.by == before.by:
             return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from weft.aggregates import Component
 from weft.engine import FeedLayout
 from weft.model import Edges
-from weft.spark.physical.columns import PhysicalColumns
+from weft.spark.physical.columns import ColumnAllocator, PhysicalColumns
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.slicing import union_edges
 
@@ -45,7 +45,7 @@ class NativeTable:
     columns: Mapping[Component, tuple[str, ...]]
 
     @classmethod
-    def of(cls, feeds: Sequence[NativeFeed], bound: PhysicalColumns, columns: PhysicalColumns) -> NativeTable:
+    def of(cls, feeds: Sequence[NativeFeed], bound: PhysicalColumns, columns: ColumnAllocator) -> NativeTable:
         """`bound` says what types the feeds' own columns have; the table gets its columns from `columns`."""
         key_types = {e: bound.key_types[c] for feed in feeds for c, e in feed.keys.items()}
         argument_types = {e: bound.argument_types[c] for feed in feeds for c, e in feed.arguments.items()}

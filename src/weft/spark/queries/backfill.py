@@ -30,7 +30,6 @@ from weft.spark.partial.aggregate import sub_aggregate
 from weft.spark.physical.backfilled import BackfilledPartials, backfill_column
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
-from weft.spark.physical.rollup import Phantoms
 from weft.spark.session import batch_settings
 
 logger = logging.getLogger(__name__)
@@ -134,7 +133,8 @@ class BackfillReader:
 
     def _bound(self, acq: ACQ, groupings: Sequence[tuple[str, ...]]) -> PhysicalPlan:
         # Statistics of the batches do not concern a thread beside them.
-        return replace(self._planner, phantoms=Phantoms("never")).weave(Workload([acq]), groupings)[1]
+        alone = self._planner.with_options(phantoms="never", groupings="native")
+        return alone.plan(Workload([acq]), groupings=groupings)
 
     def _backfill(self, name: str, backfill: BackfillRecord, reading: BackfillThread, physical: PhysicalPlan) -> None:
         here = self._folder(name, backfill)

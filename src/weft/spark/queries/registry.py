@@ -26,7 +26,7 @@ from weft.spark.errors import failure, is_full
 from weft.spark.logs import log_event
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
-from weft.spark.physical.statistics import Fed, StreamStatistics
+from weft.spark.physical.statistics import Feeding, StreamStatistics
 from weft.spark.queries.backfill import BackfillReader
 from weft.spark.queries.backfills import Backfills
 from weft.spark.queries.change import QueryChange
@@ -53,8 +53,8 @@ class QueryRegistry:
     def __init__(
         self,
         planner: Planner,
-        plan: Plan,
         physical: PhysicalPlan,
+        statistics: StreamStatistics,
         store: CheckpointFiles,
         open_sink: Callable[[Layout], None],
         buckets: int = 1,
@@ -68,7 +68,9 @@ class QueryRegistry:
         self._error: WeftError | None = None
         self._ended = False
         self._failed: dict[str, str] = {}
-        self._feeding = Fed()
+        self._feeding = Feeding()
+        self._statistics = statistics
+        plan = physical.logical
         record = newest_plan(store)
         if record is None:
             self._next_plan = NextPlan(plan)
@@ -77,21 +79,22 @@ class QueryRegistry:
             self._active_plan = ActivePlan.first(plan, physical, self._membership)
             write_plan(store, self._active_plan.record)
         else:
-            self._restore(record, plan, physical)
+            self._restore(record, physical)
         self._replanner = Replanner(planner, self.plan, self._planned)
 
-    def _restore(self, record: PlanRecord, plan: Plan, physical: PhysicalPlan) -> None:
+    def _restore(self, record: PlanRecord, physical: PhysicalPlan) -> None:
+        plan = physical.logical
         written = read_changes(self._store, record.changes_applied)
         asked = {n: QueryChange.of(change, self._planner.options.event_time) for n, change in written.items()}
         restored = restore_queries(record, plan.workload, asked, self._planner.options.event_time)
         self._membership = restored.membership
         self._backfills = Backfills(self.backfill_reader, restored.backfills)
         self.backfill_reader.remove_all_but({**record.completed_backfills, **restored.backfills})
-        restored_plan, bound = self._planner.weave(restored.queries, record.groupings)
+        bound = self._planner.plan(restored.queries, self._statistics, record.groupings)
         self._active_plan = ActivePlan.restored(record, physical)
         if restored.reads_slices:
             self._active_plan = replace(self._active_plan, physical=former_plan(record, self._planner))
-        self._next_plan = NextPlan(plan).adopt(restored_plan, bound, restored.reason, record.cost, restored.joining)
+        self._next_plan = NextPlan(plan).adopt(bound.logical, bound, restored.reason, record.cost, restored.joining)
 
     @property
     def plan(self) -> Plan:
@@ -119,9 +122,9 @@ class QueryRegistry:
     def preview(self, queries: Sequence[ACQ]) -> tuple[Plan, Plan]:
         """The plan now, and with more queries; nothing changes, and no batch waits for it."""
         with self._lock:
-            plan, groupings = self.plan, self._active_plan.record.groupings
+            plan, groupings, statistics = self.plan, self._active_plan.record.groupings, self._statistics
         refuse_existing(plan, queries)
-        return plan, self._planner.preview(plan, queries, groupings)
+        return plan, self._planner.preview(plan, queries, statistics, groupings)
 
     def drop(self, names: Sequence[str]) -> None:
         with self._lock:
@@ -164,14 +167,16 @@ class QueryRegistry:
         if change.joining:
             refuse_after_end(self._ended)
         groupings, running = self._active_plan.record.groupings, self._next_plan.physical or self._active_plan.physical
-        plan, physical = self._planner.mend(self.plan, change.joining, list(change.leaving), groupings)
+        leaving = list(change.leaving)
+        physical = self._planner.amend(self.plan, change.joining, leaving, self._statistics, groupings)
         refuse_other_columns(physical.layout, running.layout, change.how)
         if change.joining:
             self._open_sink(only(physical.layout, change.how.keys()))
         membership = self._membership.after(change)
         write_change(self._store, membership.changes, change.record())
         self._membership = membership
-        self._next_plan = self._next_plan.adopt(plan, physical, reason, float(self.plan.cost), change.joins)
+        cost = float(self.plan.cost)
+        self._next_plan = self._next_plan.adopt(physical.logical, physical, reason, cost, change.joins)
         for query in change.joining:
             log_event(logger, "query joins", query=query.name, since=change.how[query.name])
         for name in change.leaving:
@@ -204,8 +209,8 @@ class QueryRegistry:
             thread.join()
 
     def _request(self) -> ReplanRequest:
-        bound = self._next_plan.physical or self._active_plan.bare
-        return ReplanRequest(self.version, self.plan, self._active_plan.record.groupings, bound.classes)
+        bound, groupings = self._next_plan.physical or self._active_plan.bare, self._active_plan.record.groupings
+        return ReplanRequest(self.version, self.plan, groupings, bound.classes, self._statistics)
 
     def _planned(self, result: ReplanResult) -> None:
         """In the thread of the replanner. An outdated result is dropped, and replanning starts again if still due."""
@@ -228,7 +233,7 @@ class QueryRegistry:
         `flow` is how many rows of a group came one after the other, where that had a say.
         """
         with self._lock:
-            now = Fed(fed, flow)
+            now = Feeding(fed, flow)
             self._note(now.difference(self._feeding))
             self._feeding = now
 
@@ -246,7 +251,18 @@ class QueryRegistry:
             with self._backfills.restored_on_failure():
                 self._take_up(batch, before)
             self._backfills.begin(self.plan.workload.by_name, self.physical.groupings)
-            return self.physical
+            return self._refine()
+
+    def refine(self, statistics: StreamStatistics) -> PhysicalPlan:
+        """The plan that this batch runs by, with partials made as its rows say."""
+        with self._lock:
+            self._statistics = statistics
+            return self._refine()
+
+    def _refine(self) -> PhysicalPlan:
+        refined = self._planner.refine(self.physical, self._statistics)
+        self._active_plan = replace(self._active_plan, physical=refined)
+        return refined
 
     def _take_up(self, batch: int, before: BatchRecord) -> None:
         completed = self._completed_backfills(batch)

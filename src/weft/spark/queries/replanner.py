@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
 
 from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve, deviates, excess
@@ -35,6 +34,8 @@ class ReplanRequest:
     """Groupings that have numbers."""
     classes: tuple[FilterClasses, ...]
     """The classes of the filters."""
+    statistics: StreamStatistics
+    """What batches have shown of the stream."""
 
     def holds(self, now: ReplanRequest) -> bool:
         """Whether nothing changed in the meantime."""
@@ -99,7 +100,7 @@ class Replanner:
 
     def weigh_classes(self, request: ReplanRequest) -> None:
         """Choose filter classes again if signatures were counted since the last choice."""
-        tolerance, signed = self._planner.options.deviation, self._planner.phantoms.signed
+        tolerance, signed = self._planner.options.deviation, request.statistics.signature_samples
         if tolerance is not None and self.thread is None and signed != self._history.signed:
             self._begin(self._reclassify, request, replace(self._history, signed=signed), tolerance)
 
@@ -140,20 +141,20 @@ class Replanner:
         self._on_result(result)
 
     def _replan(self, request: ReplanRequest, history: PlanningHistory, reason: str) -> ReplanResult:
-        seen = StreamStatistics(request.plan.rate, history.stream)
-        plan, curve = self._planner.anew(request.plan.workload, history.curve, seen)
+        seen = replace(request.statistics, rate=request.plan.rate, stream=history.stream)
+        plan, curve = self._planner.replan(request.plan.workload, history.curve, seen)
         result = ReplanResult(request, replace(history, curve=curve))
         # The present plan may be better; then only the curve learns from the new one.
         if self._planner.price(plan, seen.stream) < self._planner.price(request.plan, seen.stream):
-            result = replace(result, reason=reason, plan=plan, physical=self._planner.bind(plan, request.groupings))
+            physical = self._planner.bind(plan, seen, request.groupings)
+            result = replace(result, reason=reason, plan=plan, physical=physical)
         return result
 
     def _reclassify(self, request: ReplanRequest, history: PlanningHistory, tolerance: Fraction) -> ReplanResult:
         """If other filter classes make rows cheaper by more than the tolerance, the plan uses them."""
         result = ReplanResult(request, history)
-        known = partial(self._planner.phantoms.occurrences, self._planner.stream)
-        reason = better_classes(request.classes, known, tolerance)
+        reason = better_classes(request.classes, request.statistics.signatures_of, tolerance)
         if reason is not None:
-            bound = self._planner.bind(request.plan, request.groupings)
+            bound = self._planner.bind(request.plan, request.statistics, request.groupings)
             result = replace(result, reason=reason, plan=request.plan, physical=bound)
         return result

@@ -78,7 +78,7 @@ def former_plan(record: PlanRecord, planner: Planner) -> PhysicalPlan:
     """The queries of a former plan over its trees, which the kept slices belong to."""
     texts = record.texts.items()
     queries = [parse(text, event_time=planner.options.event_time, name=name)[0] for name, text in texts]
-    _, physical = planner.weave(Workload(queries), record.groupings)
+    physical = planner.plan(Workload(queries), groupings=record.groupings)
     layout = replace(take_up(record.standing, physical.layout), held=frozenset(record.pending_backfills))
     return physical.with_layout(with_ttls(layout, record.ttls))
 

@@ -1,0 +1,69 @@
+"""Feeds whose rows hardly gather where they are read: those are sent as rows, and aggregated where they arrive."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+
+from weft.spark.physical.plan import PhysicalPlan
+from weft.spark.physical.tables import NativeFeed
+
+GATHERED = 0.5
+"""Partials per row, above which rows are sent instead: partials are sent twice, by group and by bucket."""
+
+PLAIN = re.compile(r"boolean|tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|string|binary|decimal\(\d+,\d+\)")
+"""Types of keys that are equal where their bytes are. Zeros and NaN are not, nor are strings with a collation."""
+
+COMPARED = re.compile(rf"{PLAIN.pattern}|float|double")
+"""Types of partials that buckets combine as Spark does."""
+
+
+def single_row_feeds(able: Sequence[NativeFeed], partials: Mapping[int, float]) -> frozenset[int]:
+    """The numbers of feeds that are sent as a partial per row; `partials` are those that a row makes of each."""
+    return frozenset(feed.layout.number for feed in able if partials[feed.layout.number] > GATHERED)
+
+
+def exchanged_feeds(able: Sequence[NativeFeed], partials: Mapping[int, float], buckets: int) -> frozenset[int]:
+    """The numbers of feeds whose rows are sent as they are, once to each bucket, and told apart there.
+
+    Many feeds share a row's copies. Where its groups are hashed, the next feed finds the row in its bucket already
+    but for `alone` of the rows, so that it comes along even if it gathers well. Without others every row is sent
+    for it alone, and the rule is that of `single_row_feeds`.
+    """
+    chosen: set[int] = set()
+    alone = 1.0
+    for number in sorted((feed.layout.number for feed in able), key=lambda n: (-partials[n], n)):
+        if partials[number] <= GATHERED * alone:
+            break
+        chosen.add(number)
+        alone *= 1 - 1 / buckets
+    return frozenset(chosen)
+
+
+def exchangeable(feeds: Sequence[NativeFeed], plan: PhysicalPlan, types: Mapping[str, str]) -> list[NativeFeed]:
+    """Those that buckets can make the partials of; `types` are of their partial columns.
+
+    Without ANSI a sum that overflows is what Spark makes of it, so Spark makes the partials.
+    """
+    if not plan.layout.ansi:
+        return []
+
+    def plain(feed: NativeFeed) -> bool:
+        keys = (plan.columns.key_types[name] for name in feed.keys)
+        kept = (types[name] for names in feed.layout.columns for name in names)
+        return all(map(PLAIN.fullmatch, keys)) and all(map(COMPARED.fullmatch, kept))
+
+    return [feed for feed in feeds if plain(feed) and feed.layout.number not in plan.homes]
+
+
+def partial_types(with_time: DataFrame, feeds: Sequence[NativeFeed]) -> dict[str, str]:
+    """The type of each partial column of these feeds: what Spark's aggregate of the arguments has."""
+    lifts = {
+        name: lift.format(*(f"({argument})" for argument in component.arguments))
+        for feed in feeds
+        for component, names in zip(feed.layout.components, feed.layout.columns, strict=True)
+        for name, lift in zip(names, component.lifts, strict=True)
+    }
+    return dict(with_time.selectExpr(*(f"{lift} AS {name}" for name, lift in lifts.items())).dtypes) if lifts else {}
