@@ -19,7 +19,7 @@ from weft.spark.sinks.corrupt_records import BadSink, make_corrupt_sink
 from weft.spark.sinks.json_rows import json_rows
 from weft.spark.sinks.kafka import KafkaSink, NoTopic
 from weft.spark.sinks.row_key import CannotTell, RowKey, identities
-from weft.spark.sources.open import UnknownSource
+from weft.spark.sources.folder import UnknownSource
 
 TOPIC = "kafka:127.0.0.1:9/trades"
 

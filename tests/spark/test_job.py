@@ -18,7 +18,7 @@ from weft.cli import app
 from weft.optimizer import CannotOptimize
 from weft.spark import NotServed, open_source, weave
 from weft.spark.sinks.open import UnknownSink, make_sink
-from weft.spark.sources.open import UnknownSource
+from weft.spark.sources.folder import UnknownSource
 from weft.sql import Refused
 
 pytestmark = pytest.mark.spark

@@ -107,7 +107,7 @@ def test_a_batch_that_fails_half_way_leaves_nothing_and_a_restart_repeats_it(
     spark: Any, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_rows(tmp_path / "rows", files=6, rows=40)
-    whole = module._write
+    whole = module.write_answers
     seen: list[str] = []
 
     def half(connection: Any, table: Any, answers: Any) -> None:
@@ -116,8 +116,8 @@ def test_a_batch_that_fails_half_way_leaves_nothing_and_a_restart_repeats_it(
         if len(seen) == 4:
             raise psycopg.DataError("no more of this")
 
-    monkeypatch.setattr(module, "_write", half)
-    with pytest.raises(RunFailed, match=r"batch \d: Postgres at 127.0.0.1.*no more of this.*again, nothing is lost"):
+    monkeypatch.setattr(module, "write_answers", half)
+    with pytest.raises(RunFailed, match=r"batch \d: Postgres at 127.0.0.1.*no more of this.*again; nothing is lost"):
         start(spark, tmp_path, url).wait()
     ((last,),) = ask(url, "SELECT batch FROM weft_batches")
     monkeypatch.undo()

@@ -1,1 +1,1 @@
-"""Sources that need more than a folder, one a file."""
+"""Sources as streams, one kind per file."""
