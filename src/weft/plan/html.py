@@ -101,7 +101,7 @@ def _said(plan: Plan) -> str:
 
 
 def _guarantee(plan: Plan) -> str:
-    return "".join(f"<p>{escape(word.capitalize())}: {escape(said)}.</p>\n" for word, said in format.guarantee(plan))
+    return "".join(f"<p>{escape(word.capitalize())}: {escape(text)}.</p>\n" for word, text in format.guarantee(plan))
 
 
 def _count(count: int, one: str, many: str) -> str:

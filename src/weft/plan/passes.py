@@ -56,8 +56,8 @@ class PassSharing:
         if self.cost is not None and self.unshared is not None:
             saved = f" A row costs {self.cost:.3g} {self.unit}, {self.unshared:.3g} without phantoms."
         fed = "" if self.fed is None else f" Fed as <code>{escape(self.fed)}</code>, {escape(self.means)}.{saved}"
-        said = f"<h2>Passes over rows</h2>\n<p>What rows are aggregated to.{fed}</p>\n"
-        return f"{said}{self._picture()}\n{self._table()}\n"
+        title = f"<h2>Passes over rows</h2>\n<p>What rows are aggregated to.{fed}</p>\n"
+        return f"{title}{self._picture()}\n{self._table()}\n"
 
     def _picture(self) -> str:
         tables = list(dict.fromkeys(p.fed_by for p in self.passes if p.fed_by is not None))
@@ -111,8 +111,8 @@ def _band(left: int, right: int, y: float, to: float, kind: str) -> str:
 
 def _box(column: int, y: float, kind: str, label: str, note: str) -> str:
     x = COLUMNS[column]
-    said = f'{escape(label)} <tspan class="dim">{escape(note)}</tspan>'
+    text = f'{escape(label)} <tspan class="dim">{escape(note)}</tspan>'
     return (
         f'<g><rect class="{kind}" x="{x}" y="{y - 8:.1f}" width="{BOX_WIDTH}" height="16"/>'
-        f'<text x="{x + BOX_WIDTH + 6}" y="{y + 4:.1f}">{said}</text></g>'
+        f'<text x="{x + BOX_WIDTH + 6}" y="{y + 4:.1f}">{text}</text></g>'
     )

@@ -109,15 +109,15 @@ def _stream(spark: Any, events: Events, length: str, checkpoint: Path, say: Say)
 def _watch(running: Run, say: Say) -> dict[int, int]:
     """Bytes of state that are kept after each batch, read from its record while the run goes on."""
     kept: dict[int, int] = {}
-    told = time.monotonic()
+    reported = time.monotonic()
     while True:
         ended = running.wait(LOOK_SECONDS)
         record = running.checkpoint.batches.newest()
         if not record.is_initial:
             kept[record.batch] = sum(s.bytes for segments in record.segments.values() for s in segments)
-            if time.monotonic() - told > 5:
+            if time.monotonic() - reported > 5:
                 say(f"  batch {record.batch}  {record.state_bytes:,} bytes written  {kept[record.batch]:,} kept")
-                told = time.monotonic()
+                reported = time.monotonic()
         if ended:
             return kept
 

@@ -152,13 +152,13 @@ def experiment_claims(which: CountingExperiment, rows: list[Row]) -> list[Claim]
     points = {row[x] for row in rows}
     # Beyond the longest setting that was run, nothing is known.
     as_there = set(ends["F1"]) == points > set(ends["bit set"]) if max(points) >= which.bit_set_reached else None
-    said = f"{mean(slower):.1f} on average, {max(slower):.1f} at most" if slower else "no point where both finish"
+    ours = f"{mean(slower):.1f} on average, {max(slower):.1f} at most" if slower else "no point where both finish"
     average, most = which.ratios
     return [
         Claim(f"the bit set dies at {which.bit_set_reached:g}, F1 never does", f"finished {reached}", as_there),
         Claim(
             f"F1 is {average:,} times faster than the bit set, {most:,} at most",
-            said,
+            ours,
             mean(slower) >= average / 10 if slower else None,
         ),
         Claim(
@@ -183,8 +183,8 @@ def operations(scale: Scale, say: Say) -> list[Row]:
 
 def operation_claims(rows: list[Row]) -> list[Claim]:
     first = next((row["queries"] for row in rows if row["ratio"] > 1), None)
-    said = f"{rows[-1]['ratio']:,.0f} times as many at {rows[-1]['queries']}; more from {first} queries on"
-    return [Claim("the bit set's operations grow as e**n, F1's as 2**n", said, rows[-1]["ratio"] > 1)]
+    ours = f"{rows[-1]['ratio']:,.0f} times as many at {rows[-1]['queries']}; more from {first} queries on"
+    return [Claim("the bit set's operations grow as e**n, F1's as 2**n", ours, rows[-1]["ratio"] > 1)]
 
 
 def table_6(scale: Scale, say: Say) -> list[Row]:
@@ -214,9 +214,9 @@ def table_6(scale: Scale, say: Say) -> list[Row]:
 
 
 def table_6_claims(rows: list[Row]) -> list[Claim]:
-    told = [row for row in rows if row["average"] is not None]
-    said = "; ".join(f"{row['parameter']}: {row['average']:.1f}" for row in told)
-    return [Claim("bit set over F1: 350 to 14,000 times on average", said, all(r["average"] >= 350 for r in told))]
+    averaged = [row for row in rows if row["average"] is not None]
+    ours = "; ".join(f"{row['parameter']}: {row['average']:.1f}" for row in averaged)
+    return [Claim("bit set over F1: 350 to 14,000 times on average", ours, all(r["average"] >= 350 for r in averaged))]
 
 
 def _figure(which: CountingExperiment) -> Figure:

@@ -56,15 +56,15 @@ def claims(rows: list[Row]) -> list[Claim]:
     errors = [row["relative_error_percent"] for row in rows]
     work = [row["comparisons"] for row in rows]
     within = [row["relative_error_percent"] <= float(row["tolerance"][:-2]) + 1e-9 for row in rows[:-1]]
-    said = ", ".join(f"{row['tolerance']}: {row['relative_error_percent']:.1f} %" for row in rows)
+    measured = ", ".join(f"{row['tolerance']}: {row['relative_error_percent']:.1f} %" for row in rows)
     return [
-        Claim("a larger tolerance, a larger error", said, errors == sorted(errors)),
+        Claim("a larger tolerance, a larger error", measured, errors == sorted(errors)),
         Claim(
             "a larger tolerance, less overhead",
             f"{work[0]:,.0f} to {work[-1]:,.0f} comparisons",
             work == sorted(work, reverse=True),
         ),
-        Claim("the error is always within the tolerance", said, all(within)),
+        Claim("the error is always within the tolerance", measured, all(within)),
     ]
 
 

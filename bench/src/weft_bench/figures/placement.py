@@ -139,10 +139,10 @@ def _wins(rows: Sequence[Row], series: str, name: str, wins: float, behind: floa
     """A cell of table 9. It agrees where both of its numbers are near, of all optimizers or of these two."""
     row = _of(rows, series, name)
     every, two = (row["best_percent"], row["behind_percent"]), (row["beats_rival_percent"], row["behind_rival_percent"])
-    said = f"{name.upper()} is best in {series} cost in {wins} %, else {behind:g} % behind"
+    measured = f"{name.upper()} is best in {series} cost in {wins} %, else {behind:g} % behind"
     ours = f"{_cell(every)}; better than {RIVALS[name].upper()} in {_cell(two)}"
     near = any(abs(cell[0] - wins) <= NEAR and abs(cell[1] - behind) <= NEAR for cell in (every, two))
-    return Claim(said, ours, near)
+    return Claim(measured, ours, near)
 
 
 def _cell(numbers: tuple[float, float]) -> str:

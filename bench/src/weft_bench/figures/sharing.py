@@ -99,8 +99,8 @@ def _cheapest(rows: list[Row]) -> Claim:
         for other in rows
         if row["series"] == "weave_share" and other["queries"] == row["queries"] and other is not row
     )
-    said = f"at worst {worst:.3f} of the cheapest rival, up to {most:,} queries"
-    return Claim("Weave Share always outperforms the best of all others", said, worst <= 1)
+    measured = f"at worst {worst:.3f} of the cheapest rival, up to {most:,} queries"
+    return Claim("Weave Share always outperforms the best of all others", measured, worst <= 1)
 
 
 def _times(rows: list[Row], rival: str, orders: int) -> Claim:
@@ -152,10 +152,10 @@ def tree_claims(rows: list[Row]) -> list[Claim]:
     grows = all(
         (value(rows, "trees", series=f"rate {r:,}", number=min_of(rows)) or 0) <= last for r, last in zip(RATES, trees)
     )
-    said = ", ".join(f"{count:.0f} at {rate:,}/s" for count, rate in zip(trees, RATES))
+    measured = ", ".join(f"{count:.0f} at {rate:,}/s" for count, rate in zip(trees, RATES))
     falls = trees == sorted(trees, reverse=True)
     return [
-        Claim("more trees for more queries, fewer for a higher rate", said, grows and falls),
+        Claim("more trees for more queries, fewer for a higher rate", measured, grows and falls),
         Claim("more than one tree at 10K rows/s above 100 queries", f"{trees[-1]:.0f} at {most:,}", trees[-1] > 1),
     ]
 
@@ -188,11 +188,11 @@ def skew_claims(rows: list[Row]) -> list[Claim]:
         best = min((row for row in rows if row["series"] == name), key=lambda row: row["normalised_cost"])
         least.append(best["normalised_cost"])
         where.append(best["skew"])
-    said = "; ".join(f"{n}: greatest gain {1 - m:.0%} at skew {z:g}" for n, m, z in zip(names, least, where))
+    measured = "; ".join(f"{n}: greatest gain {1 - m:.0%} at skew {z:g}" for n, m, z in zip(names, least, where))
     inside = all(0 < z < 4 for z in where)
     return [
-        Claim("the gain grows with the skew to a greatest one, then shrinks", said, inside),
-        Claim("the more queries, the larger the greatest gain", said, least == sorted(least, reverse=True)),
+        Claim("the gain grows with the skew to a greatest one, then shrinks", measured, inside),
+        Claim("the more queries, the larger the greatest gain", measured, least == sorted(least, reverse=True)),
     ]
 
 

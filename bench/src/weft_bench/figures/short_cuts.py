@@ -49,9 +49,9 @@ def rows(scale: Scale, say: Say) -> list[Row]:
 def claims(rows: list[Row]) -> list[Claim]:
     probes = [row["probes"] for row in rows[:-1]]
     trees = [row["trees"] for row in rows]
-    said = ", ".join(f"{row['short_cuts']}: {row['seconds']:.2f} s" for row in rows)
+    measured = ", ".join(f"{row['short_cuts']}: {row['seconds']:.2f} s" for row in rows)
     return [
-        Claim("each short cut is worth about a factor of ten", said, probes == sorted(probes, reverse=True)),
+        Claim("each short cut is worth about a factor of ten", measured, probes == sorted(probes, reverse=True)),
         Claim(
             "all three together: three orders of magnitude",
             f"{probes[0] / probes[-1]:,.0f} times fewer comparisons, "

@@ -127,10 +127,10 @@ def claims(which: TechniqueExperiment, rows: list[Row]) -> list[Claim]:
     x = which.parameter
     panes, fit, tri = slick_over(rows, "panes", x), slick_over(rows, "flat_fit", x), tri_saves(rows, x)
     lines = [(t, [r["cost"] for r in rows if r["series"] == t and r["optimizer"] == "weave_share"]) for t in COMPARED]
-    said = "; ".join(f"{t}: {line[0]:,.1f} to {line[-1]:,.1f}" for t, line in lines)
+    measured = "; ".join(f"{t}: {line[0]:,.1f} to {line[-1]:,.1f}" for t, line in lines)
     near = panes * 10 >= which.over_panes
     return [
-        Claim(which.trend, said, follows(which, rows)),
+        Claim(which.trend, measured, follows(which, rows)),
         Claim(f"SlickDeque up to {which.over_panes:,} times below Panes", f"{panes:,.0f}", near),
         Claim("SlickDeque below FlatFIT, the closest", f"up to {fit:.1f} times", fit > 1),
         Claim(f"TriWeave {which.tri_percent} % below Weave Share", f"{tri:.0f} %", tri >= 0),
@@ -182,9 +182,9 @@ def middle(optimizers: Sequence[str], scale: Scale, say: Say) -> list[Row]:
 
 def middle_claims(rows: list[Row]) -> list[Claim]:
     order = sorted(rows, key=lambda row: row["cost"])
-    said = ", ".join(f"{row['name']} {row['cost']:,.1f}" for row in order)
+    measured = ", ".join(f"{row['name']} {row['cost']:,.1f}" for row in order)
     best = order[0]["name"].startswith("slick_deque")
-    return [Claim("SlickDeque gives the best plans, Panes the worst", said, best and order[-1]["name"] == "panes")]
+    return [Claim("SlickDeque gives the best plans, Panes the worst", measured, best and order[-1]["name"] == "panes")]
 
 
 def _figure(which: TechniqueExperiment) -> Figure:

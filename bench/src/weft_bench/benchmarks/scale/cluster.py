@@ -106,8 +106,8 @@ def _kill(application: str, executor: str) -> None:
     """Executors of a local cluster ignore SIGTERM, as the driver that began them does; Spark would wait ten seconds
     before it kills them, and so it does where there is no /proc to find them in.
     """
-    said = (("--app-id", application), ("--executor-id", executor))
-    wanted = [f"\0{option}\0{value}\0".encode() for option, value in said]
+    arguments = (("--app-id", application), ("--executor-id", executor))
+    wanted = [f"\0{option}\0{value}\0".encode() for option, value in arguments]
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             command = (process / "cmdline").read_bytes()  # others' may be no text
@@ -124,12 +124,12 @@ class _Status:
         self._stages: dict[int, list[list[int]]] = {}
         """Of each job of a batch. Spark describes a job by the batch that it is for."""
         for job in sorted(tracker.getJobIdsForGroup(group)):
-            told = re.search(r"batch = (\d+)", str(self._store.job(job).description()))
+            number = re.search(r"batch = (\d+)", str(self._store.job(job).description()))
             info = tracker.getJobInfo(job)
-            if told and info is not None:
+            if number and info is not None:
                 # A stage whose shuffle was there already has no tasks.
                 ran = [stage for stage in sorted(info.stageIds) if self._tasks(stage)]
-                self._stages.setdefault(int(told[1]), []).append(ran)
+                self._stages.setdefault(int(number[1]), []).append(ran)
 
     def batch(self, number: int) -> dict[str, Any]:
         """Jobs, stages, bytes written for others, and what each partition of the last stage takes and gets."""
@@ -155,5 +155,5 @@ class _Status:
 
 
 if __name__ == "__main__":
-    given = [ClusterRun(**{**point, "queries": tuple(point["queries"])}) for point in json.loads(sys.argv[1])]
-    print(json.dumps(live(given)))
+    runs = [ClusterRun(**{**point, "queries": tuple(point["queries"])}) for point in json.loads(sys.argv[1])]
+    print(json.dumps(live(runs)))

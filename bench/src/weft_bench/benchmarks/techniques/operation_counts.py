@@ -79,8 +79,8 @@ def count_operations(
         while state[1][END] - state[1][BEGIN] >= window:
             steps.evict(state)
         steps.insert(state, partials, i)
-        told = _ask(name, steps, state, None if ranges is None else lengths, out, counter)
-        for j, (now, then) in enumerate(zip(told, [0, *told])):
+        operations = _ask(name, steps, state, None if ranges is None else lengths, out, counter)
+        for j, (now, then) in enumerate(zip(operations, [0, *operations])):
             counts[j].append(now - then)
             answers[j].append(out[j].item() if out.ndim == 1 else out[j].tolist())
     return Count(answers, counts, sum(len(array) for array in (state[0], *state[2:])))
@@ -95,12 +95,12 @@ def _ask(
         return [counter.operations]
     assert steps.ask_many is not None
     firsts = np.array([max(state[1][BEGIN], state[1][END] - length) for length in lengths])
-    told = []
+    operations = []
     for last in range(1, len(lengths) + 1) if name in ASKED_ONE_BY_ONE else [len(lengths)]:
         first = last - 1 if name in ASKED_ONE_BY_ONE else 0
         steps.ask_many(state, firsts[first:last], out[first:last])
-        told.append(counter.operations)
-    return told + [told[-1]] * (len(lengths) - len(told))
+        operations.append(counter.operations)
+    return operations + [operations[-1]] * (len(lengths) - len(operations))
 
 
 ASKED_ONE_BY_ONE = ("panes", "flat_fat", "b_int", "flat_fit")

@@ -68,10 +68,10 @@ def process_claims(rows: list[Row]) -> list[Claim]:
         costs = [row["cost"] for row in rows if row["series"] == name]
         falls[name] = [one - other for one, other in pairwise(costs)]
     first = all(saved == sorted(saved, reverse=True) for saved in falls.values())
-    said = "; ".join(f"{name}: {', '.join(f'{s:.2f}' for s in saved) or 'none'}" for name, saved in falls.items())
+    measured = "; ".join(f"{name}: {', '.join(f'{s:.2f}' for s in saved) or 'none'}" for name, saved in falls.items())
     few = max(len(falls[f"GP, phi {phi}"]) for phi in ("1.6", "2"))
     return [
-        Claim("the first phantom saves most, each further one less", said, first),
+        Claim("the first phantom saves most, each further one less", measured, first),
         Claim("GP with phi 1.6 and 2 has space for one phantom only", f"{few} at most", few <= 1),
     ]
 

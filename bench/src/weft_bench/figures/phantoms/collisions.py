@@ -63,8 +63,8 @@ def flow_rows(scale: Scale, say: Say) -> list[Row]:
 def match_claims(rows: list[Row]) -> list[Claim]:
     errors = [row["error_percent"] for row in rows if row["series"] != "estimated"]
     near = mean([error < 5 for error in errors])
-    said = f"{near:.0%} have; {max(errors):.1f} % at most"
-    return [Claim("more than 95 % of the rates seen have less than 5 % difference from equation 13", said, near > 0.95)]
+    ours = f"{near:.0%} have; {max(errors):.1f} % at most"
+    return [Claim("more than 95 % of the rates seen have less than 5 % difference from equation 13", ours, near > 0.95)]
 
 
 def clustered_rows(scale: Scale, say: Say) -> list[Row]:

@@ -38,26 +38,28 @@ def compared(synthetic: bool, epochs: bool, scale: Scale, say: Say) -> list[Row]
     return rows
 
 
-def compared_claims(said: tuple[float, float, float], paper: str, rows: list[Row]) -> list[Claim]:
-    """`said` is what the paper sees at most of GCSL and GP over the optimum, and of no phantoms over GCSL."""
+def compared_claims(ratios: tuple[float, float, float], paper: str, rows: list[Row]) -> list[Claim]:
+    """`ratios` is what the paper sees at most of GCSL and GP over the optimum, and of no phantoms over GCSL."""
     gcsl, gp = (worst(rows, "relative_cost", name) for name in ("GCSL", "GP, best phi"))
     by_memory = {(row["series"], row["memory"]): row["cost"] for row in rows}
     sizes = sorted({row["memory"] for row in rows})
     gains = [by_memory[NAIVE, memory] / by_memory["GCSL", memory] for memory in sizes]
     over_gp = [by_memory["GP, best phi", memory] / by_memory["GCSL", memory] for memory in sizes]
     claims = []
-    if said[0]:
-        claims.append(Claim(f"GCSL is within {said[0]:g} times the optimum", f"{gcsl:.3f} at most", gcsl <= said[0]))
-    if said[1]:
-        near = abs(gp / said[1] - 1) <= 0.25
-        claims.append(Claim(f"GP costs up to {said[1]:g} times the optimum", f"{gp:.2f} at most", near))
+    if ratios[0]:
+        claims.append(
+            Claim(f"GCSL is within {ratios[0]:g} times the optimum", f"{gcsl:.3f} at most", gcsl <= ratios[0])
+        )
+    if ratios[1]:
+        near = abs(gp / ratios[1] - 1) <= 0.25
+        claims.append(Claim(f"GP costs up to {ratios[1]:g} times the optimum", f"{gp:.2f} at most", near))
     claims.append(
         Claim("GCSL costs less than GP with its best phi", f"GP: {min(over_gp):.2f} to {max(over_gp):.2f} times it",
               min(over_gp) >= 1)
     )  # fmt: skip
     ours = f"{min(gains):.1f} to {max(gains):.1f} times it"
-    more = f"no phantoms cost {said[2]:g} times as much" if said[2] else "no phantoms cost much more"
-    claims.append(Claim(more, ours, max(gains) >= said[2] if said[2] else min(gains) > 1))
+    more = f"no phantoms cost {ratios[2]:g} times as much" if ratios[2] else "no phantoms cost much more"
+    claims.append(Claim(more, ours, max(gains) >= ratios[2] if ratios[2] else min(gains) > 1))
     claims.append(Claim("the more memory, the more is gained", ours, gains == sorted(gains)))
     if paper:
         optima = {row["optimum"] for row in rows if row["memory"] == 40_000}
@@ -91,8 +93,8 @@ def misestimated_claims(rows: list[Row]) -> list[Claim]:
     claims = []
     for name in dict.fromkeys(row["series"] for row in rows):
         gains = [row["gain"] for row in rows if row["series"] == name]
-        said = f"{name}: {min(gains):.2f} to {max(gains):.2f} times cheaper than no phantoms"
-        claims.append(Claim("the gain is stable for counts off by 50 %", said, min(gains) > 0.8 * max(gains)))
+        measured = f"{name}: {min(gains):.2f} to {max(gains):.2f} times cheaper than no phantoms"
+        claims.append(Claim("the gain is stable for counts off by 50 %", measured, min(gains) > 0.8 * max(gains)))
     return claims
 
 
@@ -116,8 +118,8 @@ def peak_claims(rows: list[Row]) -> list[Claim]:
     percents = sorted({row["peak_percent"] for row in rows if row["peak_percent"] < 100}, reverse=True)
     both = [p for p in percents if cost["shift", p] is not None]
     if not both:
-        said = f"shift does not even reach {percents[0]:g} %"
-        return [Claim("a little below, shift is better; far below, shrink is", said, False)]
+        measured = f"shift does not even reach {percents[0]:g} %"
+        return [Claim("a little below, shift is better; far below, shrink is", measured, False)]
     near, far = both[0], both[-1]
     at = {p: f"at {p:g} % shift costs {cost['shift', p]:.4f}, shrink {cost['shrink', p]:.4f}" for p in (near, far)}
     beyond = far > min(percents)
@@ -138,10 +140,10 @@ PHANTOM_COUNTED = (
             f"GCSL, GP and no phantoms over the optimum, {what}",
             "memory",
             partial(compared, synthetic, epochs),
-            partial(compared_claims, said, paper),
+            partial(compared_claims, ratios, paper),
             log_y=True,
         )
-        for number, what, synthetic, epochs, said, paper in (
+        for number, what, synthetic, epochs, ratios, paper in (
             (19, "random rows", True, False, (1.2, 3.8, 10), ""),
             (20, "clustered rows", False, False, (0, 0, 0), "ABCD(AB BCD(BC BD CD))"),
             (26, "random rows, different epochs", True, True, (1.4, 3, 20), ""),

@@ -106,14 +106,14 @@ def claims(table: Mapping[str, tuple[float, ...]], name: str, rows: list[Row]) -
         for way in WAYS
     }
     over = {way: mean(values) for way, values in means.items()}
-    said = ", ".join(f"{way.upper()} {value:.3f}" for way, value in over.items())
+    ours = ", ".join(f"{way.upper()} {value:.3f}" for way, value in over.items())
     printed = ", ".join(f"{way.upper()} {mean(values):.3f}" for way, values in table.items())
     best = min(over, key=lambda way: over[way])
     near = all(abs(over[way] / mean(values) - 1) <= 0.1 for way, values in table.items())
     return [
-        Claim(f"means over all configurations and memories ({name}): {printed}", said, near),
+        Claim(f"means over all configurations and memories ({name}): {printed}", ours, near),
         Claim("SL is within 5 % of the best division in the mean", f"{over['sl']:.3f}", over["sl"] <= 1.05),
-        Claim("SL and SR are better than PL and PR", said, max(over["sl"], over["sr"]) < min(over["pl"], over["pr"])),
+        Claim("SL and SR are better than PL and PR", ours, max(over["sl"], over["sr"]) < min(over["pl"], over["pr"])),
         Claim("SL is the best, or close to it", f"{best.upper()} is", over["sl"] <= 1.02 * over[best]),
         Claim(
             "PL and PR cost up to 30 % more than the best",

@@ -45,7 +45,7 @@ def ratios(rows: Sequence[Row], y: str, one: str, other: str) -> list[float]:
     return [by_policy[one, n][y] / by_policy[other, n][y] if by_policy[other, n][y] else 1.0 for n in sizes]
 
 
-def said(values: Sequence[float]) -> str:
+def measured(values: Sequence[float]) -> str:
     return ", ".join(f"{value:.2f}" for value in values) + " times"
 
 
@@ -59,11 +59,11 @@ def throughput_low(rows: list[Row]) -> list[Claim]:
     return [
         Claim("No-S and CS have the lowest throughput", f"{', '.join(last)} next to the others",
               all(by_policy[s, n]["throughput"] < o for s, n, o in zip(last, sizes, others))),
-        Claim("HS easily doubles the throughput of CS", said(hybrid), min(hybrid) >= 2),
-        Claim("HS often needs half the tasks of CS", said(tasks), min(tasks) <= 0.55),
-        Claim("H-LS and H-LP gain more, above all with many queries", f"H-LP over HS {said(late)}",
+        Claim("HS easily doubles the throughput of CS", measured(hybrid), min(hybrid) >= 2),
+        Claim("HS often needs half the tasks of CS", measured(tasks), min(tasks) <= 0.55),
+        Claim("H-LS and H-LP gain more, above all with many queries", f"H-LP over HS {measured(late)}",
               late[-1] > 1 and late[-1] >= late[0]),
-        Claim("AS has a very good throughput", f"{said(aggressive)} that of HS", min(aggressive) >= 1),
+        Claim("AS has a very good throughput", f"{measured(aggressive)} that of HS", min(aggressive) >= 1),
     ]  # fmt: skip
 
 
@@ -73,10 +73,10 @@ def latency_low(rows: list[Row]) -> list[Claim]:
     aggressive = [by_policy["AS", n]["latency"] / max(by_policy["CS", n]["latency"], 1e-9) for n in sizes]
     return [
         Claim("No-S and CS are overloaded even by 40 queries", f"latency {least:.2f} (CS)", least > 0),
-        Claim("No-S is particularly bad", f"{said(ratios(rows, 'latency', 'No-S', 'CS'))} CS",
+        Claim("No-S is particularly bad", f"{measured(ratios(rows, 'latency', 'No-S', 'CS'))} CS",
               all(by_policy["No-S", n]["latency"] > by_policy["CS", n]["latency"] for n in sizes)),
-        Claim("HS has a tenth of CS's latency", f"CS has {said(gains)} that of HS", min(gains) >= 10),
-        Claim("AS has a poor latency", f"{said(aggressive)} that of CS", min(aggressive) > 1),
+        Claim("HS has a tenth of CS's latency", f"CS has {measured(gains)} that of HS", min(gains) >= 10),
+        Claim("AS has a poor latency", f"{measured(aggressive)} that of CS", min(aggressive) > 1),
     ]  # fmt: skip
 
 
@@ -84,9 +84,9 @@ def throughput_high(rows: list[Row]) -> list[Claim]:
     hybrid, late = ratios(rows, "throughput", "HS", "CS"), ratios(rows, "throughput", "H-LP", "HS")
     aggressive = ratios(rows, "throughput", "AS", "H-LP")
     return [
-        Claim("H-LP more than doubles the throughput of HS", said(late), min(late) >= 2),
-        Claim("HS gains less over CS than at the low rate", said(hybrid), None),
-        Claim("H-LP is the clear winner", f"AS has {said(aggressive)} the throughput of H-LP", max(aggressive) < 1),
+        Claim("H-LP more than doubles the throughput of HS", measured(late), min(late) >= 2),
+        Claim("HS gains less over CS than at the low rate", measured(hybrid), None),
+        Claim("H-LP is the clear winner", f"AS has {measured(aggressive)} the throughput of H-LP", max(aggressive) < 1),
     ]
 
 
@@ -98,7 +98,7 @@ def latency_high(rows: list[Row]) -> list[Claim]:
         Claim("No-S has an extremely high latency", ", ".join(f"{b:.0f}" for b in bad) + " updates",
               all(b == max(by_policy[s, n]["latency"] for s in PAPER.values()) for b, n in zip(bad, sizes))),
         Claim("H-LP is the clear winner", f"{', '.join(best)} has the lowest latency", set(best) == {"H-LP"}),
-        Claim("H-LP has a lower latency than HS", f"{said(ratios(rows, 'latency', 'H-LP', 'HS'))} that of HS",
+        Claim("H-LP has a lower latency than HS", f"{measured(ratios(rows, 'latency', 'H-LP', 'HS'))} that of HS",
               max(ratios(rows, "latency", "H-LP", "HS")) < 1),
     ]  # fmt: skip
 
