@@ -44,7 +44,7 @@ from weft.spark.physical.columns import PhysicalColumns
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner, keep_slices
 from weft.spark.physical.signature import Signature
-from weft.spark.physical.statistics import StreamStatistics
+from weft.spark.physical.statistics import Feeding, StreamStatistics
 from weft.spark.physical.tables import NativeFeed
 from weft.spark.queries.registry import QueryRegistry
 from weft.spark.queries.validate import CannotChange
@@ -344,7 +344,7 @@ def drifted(folder: Path, kind: type[Loom] = Slow) -> tuple[Loom, QueryRegistry]
     live = begin(planner, windows_of((6, 3), (6, 3), (6, 3), (6, 3)), folder)
     live.take_up(0, BatchRecord.initial())
     apart = loom(strategy="no_share", rate=1e8).plan(live.plan.workload).logical
-    live._next_plan = replace(live._next_plan, plan=replace(apart, strategy="weave_share"))
+    live._plans.next = replace(live._plans.next, plan=replace(apart, strategy="weave_share"))
     return planner, live
 
 
@@ -416,7 +416,7 @@ def test_a_drifted_plan_stays_where_planning_fails_and_queries_come_and_go_on(tm
 def test_without_a_tolerance_no_plan_is_made_anew(tmp_path: Path) -> None:
     live = begin(loom(tolerance=None, rate=1e8), windows_of((6, 3), (6, 3)), tmp_path)
     apart = loom(strategy="no_share", rate=1e8).plan(live.plan.workload).logical
-    live._next_plan = replace(live._next_plan, plan=apart)
+    live._plans.next = replace(live._plans.next, plan=apart)
     live.drop(["q1"])
     assert live._replanner.thread is None
     assert loom(tolerance=0.05).options.deviation == Fraction(1, 20)
@@ -441,7 +441,7 @@ def test_a_query_with_other_columns_cannot_take_the_place_of_another(tmp_path: P
         live.replace(other)
     with pytest.raises(CannotChange, match="there is no query q7; there are q0"):
         live.replace(acq("q7", Window(6, 6)))
-    assert live._next_plan.physical is None
+    assert live._plans.next.physical is None
 
 
 def test_what_a_sink_refuses_does_not_join(tmp_path: Path) -> None:
@@ -515,7 +515,7 @@ def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(
     assert live._replanner.thread is None, "within the tolerance"
     live.observe(StreamStatistics(Fraction(2e3)))
     live.wait_for_plan()
-    same = (len(live.plan.trees), live.plan.rate, live._next_plan.physical)
+    same = (len(live.plan.trees), live.plan.rate, live._plans.next.physical)
     assert same == (2, 2000, None), "the same trees are still the best"
     before = float(live.plan.cost)
     live.observe(StreamStatistics(Fraction(1e8)))
@@ -554,7 +554,7 @@ def test_other_phantoms_by_new_counts_are_told_of(tmp_path: Path) -> None:
     live = begin(loom(), windows_of((6, 3)), tmp_path)
     live.take_up(0, BatchRecord.initial())
     for fed in (None, "AB A B", "AB A B", "AB(A B)"):
-        live.tell_of_phantoms(fed)
+        live.note_feeding(Feeding(fed))
     live.take_up(1, BatchRecord(0, 5, 5))
     assert [c["reason"] for c in live.changes()] == ["woven", "groups were counted anew: AB(A B), not AB A B"]
 
@@ -562,8 +562,8 @@ def test_other_phantoms_by_new_counts_are_told_of(tmp_path: Path) -> None:
 def test_a_phantom_that_longer_flows_have_chosen_is_told_with_their_length(tmp_path: Path) -> None:
     live = begin(loom(), windows_of((6, 3)), tmp_path)
     live.take_up(0, BatchRecord.initial())
-    live.tell_of_phantoms("A B", 1.04)
-    live.tell_of_phantoms("AB(A B)", 31.4)
+    live.note_feeding(Feeding("A B", 1.04))
+    live.note_feeding(Feeding("AB(A B)", 31.4))
     live.take_up(1, BatchRecord(0, 5, 5))
     said = "groups were counted anew, in flows of 31.4 rows, not 1.0: AB(A B), not A B"
     assert [c["reason"] for c in live.changes()] == ["woven", said]
@@ -616,7 +616,7 @@ def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_p
         assert (name in live.plan.workload.by_name) == (name == "q0")
     with pytest.raises(CannotChange, match="q0 cannot be answered: its backfill failed, OSError: gone"):
         live.take_up(1, BatchRecord(0, 5, 5))
-    assert live._next_plan.changes[-1].reason == "q1 left: its backfill failed, OSError: gone"
+    assert live._plans.next.changes[-1].reason == "q1 left: its backfill failed, OSError: gone"
     assert live.failed() == {"q1": "its backfill failed, OSError: gone"}
 
 

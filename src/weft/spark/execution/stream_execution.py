@@ -206,7 +206,7 @@ class StreamExecution:
         self.progress = self.progress.after(record, physical, metrics)
         if physical.replayed:
             self._live.committed()
-        self._live.tell_of_phantoms(physical.partials.feeding.by, physical.partials.feeding.flow)
+        self._live.note_feeding(physical.partials.feeding)
         self._live.weigh_classes()
         seen = self._observer.take(metrics)
         if seen is not None:

@@ -12,14 +12,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any
 
 from weft.engine import Layout
 from weft.model import ACQ, WeftError
 from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord
-from weft.spark.checkpoint.change_log import delete_changes, read_changes, write_change
+from weft.spark.checkpoint.change_log import read_changes, write_change
 from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
 from weft.spark.checkpoint.plan_log import BackfillRecord, PlanRecord, newest_plan, plan_changes, write_plan
 from weft.spark.errors import failure, is_full
@@ -27,22 +26,15 @@ from weft.spark.logs import log_event
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 from weft.spark.physical.statistics import Feeding, StreamStatistics
+from weft.spark.queries import validate
 from weft.spark.queries.backfill import BackfillReader
 from weft.spark.queries.backfills import Backfills
 from weft.spark.queries.change import QueryChange
 from weft.spark.queries.membership import Membership, ttls_of
-from weft.spark.queries.replanner import Replanner, ReplanRequest, ReplanResult
-from weft.spark.queries.restore import former_plan, restore_queries
-from weft.spark.queries.validate import (
-    CannotChange,
-    Since,
-    only,
-    refuse_after_end,
-    refuse_existing,
-    refuse_other_columns,
-    refuse_unknown,
-)
-from weft.spark.queries.versions import ActivePlan, NextPlan, first_unseen
+from weft.spark.queries.replanner import Replanner, ReplanResult
+from weft.spark.queries.restore import restore_plans, restore_queries
+from weft.spark.queries.validate import CannotChange, Since
+from weft.spark.queries.versions import ActivePlan, NextPlan, PlanVersions, first_unseen
 
 logger = logging.getLogger(__name__)
 
@@ -68,53 +60,47 @@ class QueryRegistry:
         self._error: WeftError | None = None
         self._ended = False
         self._failed: dict[str, str] = {}
-        self._feeding = Feeding()
-        self._statistics = statistics
-        plan = physical.logical
         record = newest_plan(store)
         if record is None:
-            self._next_plan = NextPlan(plan)
+            plan = physical.logical
             self._membership = Membership(ttls=ttls_of(plan.workload))
             self._backfills = Backfills(self.backfill_reader, {})
-            self._active_plan = ActivePlan.first(plan, physical, self._membership)
-            write_plan(store, self._active_plan.record)
+            active = ActivePlan.first(plan, physical, self._membership)
+            self._plans = PlanVersions(planner, statistics, active, NextPlan(plan))
+            write_plan(store, active.record)
         else:
-            self._restore(record, physical)
+            self._restore(record, physical, statistics)
         self._replanner = Replanner(planner, self.plan, self._planned)
 
-    def _restore(self, record: PlanRecord, physical: PhysicalPlan) -> None:
-        plan = physical.logical
+    def _restore(self, record: PlanRecord, physical: PhysicalPlan, statistics: StreamStatistics) -> None:
+        event_time = self._planner.options.event_time
         written = read_changes(self._store, record.changes_applied)
-        asked = {n: QueryChange.of(change, self._planner.options.event_time) for n, change in written.items()}
-        restored = restore_queries(record, plan.workload, asked, self._planner.options.event_time)
+        changes = {number: QueryChange.of(change, event_time) for number, change in written.items()}
+        restored = restore_queries(record, physical.logical.workload, changes, event_time)
         self._membership = restored.membership
         self._backfills = Backfills(self.backfill_reader, restored.backfills)
         self.backfill_reader.remove_all_but({**record.completed_backfills, **restored.backfills})
-        bound = self._planner.plan(restored.queries, self._statistics, record.groupings)
-        self._active_plan = ActivePlan.restored(record, physical)
-        if restored.reads_slices:
-            self._active_plan = replace(self._active_plan, physical=former_plan(record, self._planner))
-        self._next_plan = NextPlan(plan).adopt(bound.logical, bound, restored.reason, record.cost, restored.joining)
+        self._plans = restore_plans(record, restored, physical, self._planner, statistics)
 
     @property
     def plan(self) -> Plan:
         """The plan of the present queries, in use from the next batch on at the latest."""
-        return self._next_plan.plan
+        return self._plans.plan
 
     @property
     def physical(self) -> PhysicalPlan:
         """The plan of the latest batch."""
-        return self._active_plan.physical
+        return self._plans.active.physical
 
     @property
     def version(self) -> int:
         """How often the plan has changed in this run."""
-        return self._next_plan.version
+        return self._plans.next.version
 
     def add(self, queries: Sequence[ACQ], since: Since, begin: int | None = None) -> list[str]:
         """`begin` is for backfills: rows before it are left out."""
         with self._lock:
-            refuse_existing(self.plan, queries)
+            validate.refuse_existing(self.plan, queries)
             names = [q.name for q in queries]
             self._amend(QueryChange({}, queries, dict.fromkeys(names, since), begin), f"added {', '.join(names)}")
             return names
@@ -122,21 +108,20 @@ class QueryRegistry:
     def preview(self, queries: Sequence[ACQ]) -> tuple[Plan, Plan]:
         """The plan now, and with more queries; nothing changes, and no batch waits for it."""
         with self._lock:
-            plan, groupings, statistics = self.plan, self._active_plan.record.groupings, self._statistics
-        refuse_existing(plan, queries)
+            plan, groupings, statistics = self.plan, self._plans.groupings, self._plans.statistics
+        validate.refuse_existing(plan, queries)
         return plan, self._planner.preview(plan, queries, statistics, groupings)
 
     def drop(self, names: Sequence[str]) -> None:
         with self._lock:
-            refuse_unknown(self.plan, names)
-            if len(set(names)) == len(self.plan.workload):
-                raise CannotChange("a job needs a query: stop it instead of dropping the last one")
+            validate.refuse_unknown(self.plan, names)
+            validate.refuse_all(self.plan, names)
             self._leave(names, f"dropped {', '.join(names)}")
 
     def replace(self, query: ACQ) -> None:
         """The query replaces the one of its name."""
         with self._lock:
-            refuse_unknown(self.plan, [query.name])
+            validate.refuse_unknown(self.plan, [query.name])
             if query.name in self._backfilling():
                 raise CannotChange(f"{query.name} still has a backfill; replace it when that is complete, or drop it")
             change = QueryChange(self._texts([query.name]), [query], {query.name: "instead"})
@@ -165,34 +150,31 @@ class QueryRegistry:
 
     def _amend(self, change: QueryChange, reason: str) -> None:
         if change.joining:
-            refuse_after_end(self._ended)
-        groupings, running = self._active_plan.record.groupings, self._next_plan.physical or self._active_plan.physical
-        leaving = list(change.leaving)
-        physical = self._planner.amend(self.plan, change.joining, leaving, self._statistics, groupings)
-        refuse_other_columns(physical.layout, running.layout, change.how)
+            validate.refuse_after_end(self._ended)
+        physical = self._plans.amended(change)
+        validate.refuse_other_columns(physical.layout, self._plans.layout, change.how)
         if change.joining:
-            self._open_sink(only(physical.layout, change.how.keys()))
+            self._open_sink(validate.only(physical.layout, change.how.keys()))
         membership = self._membership.after(change)
         write_change(self._store, membership.changes, change.record())
         self._membership = membership
-        cost = float(self.plan.cost)
-        self._next_plan = self._next_plan.adopt(physical.logical, physical, reason, cost, change.joins)
+        self._plans.adopt(physical, reason, change.joins)
         for query in change.joining:
             log_event(logger, "query joins", query=query.name, since=change.how[query.name])
         for name in change.leaving:
             log_event(logger, "query leaves", query=name, reason=reason)
         self._backfills.forget(change.leaving)
-        self._replanner.replan_if_due(self._request())
+        self._replanner.replan_if_due(self._plans.request())
 
     def observe(self, seen: StreamStatistics) -> None:
         """New statistics: if the plan's estimate is off, look for a better plan."""
         with self._lock:
-            self._replanner.observe(self._request(), seen)
+            self._replanner.observe(self._plans.request(), seen)
 
     def weigh_classes(self) -> None:
         """Signatures were counted: see, beside the job, whether filters should be in other classes."""
         with self._lock:
-            self._replanner.weigh_classes(self._request())
+            self._replanner.weigh_classes(self._plans.request())
 
     def stop(self) -> None:
         """No batch runs any more: end backfills and replanning."""
@@ -208,38 +190,21 @@ class QueryRegistry:
                 return
             thread.join()
 
-    def _request(self) -> ReplanRequest:
-        bound, groupings = self._next_plan.physical or self._active_plan.bare, self._active_plan.record.groupings
-        return ReplanRequest(self.version, self.plan, groupings, bound.classes, self._statistics)
-
     def _planned(self, result: ReplanResult) -> None:
         """In the thread of the replanner. An outdated result is dropped, and replanning starts again if still due."""
         with self._lock:
-            now = self._request()
-            self._note(self._replanner.end(result, result.request.holds(now)))
-            if not result.request.holds(now):
+            now = self._plans.request()
+            holds = result.request.holds(now)
+            self._plans.note(self._replanner.end(result, holds))
+            if not holds:
                 self._replanner.replan_if_due(now)
-            elif result.failed is not None:
-                return
-            elif result.plan is not None and result.physical is not None:
-                cost = float(result.request.plan.cost)
-                self._next_plan = self._next_plan.adopt(result.plan, result.physical, result.reason, cost)
-            else:
-                self._next_plan = replace(self._next_plan, plan=result.request.plan)
+            elif result.failed is None:
+                self._plans.adopt_result(result)
 
-    def tell_of_phantoms(self, fed: str | None, flow: float | None = None) -> None:
-        """Groups were counted anew, and other groupings feed others by that; how partials are made is no plan's.
-
-        `flow` is how many rows of a group came one after the other, where that had a say.
-        """
+    def note_feeding(self, feeding: Feeding) -> None:
+        """Which groupings the last batch rolled up from others: a change is recorded with the next plan."""
         with self._lock:
-            now = Feeding(fed, flow)
-            self._note(now.difference(self._feeding))
-            self._feeding = now
-
-    def _note(self, reason: str | None) -> None:
-        if reason is not None:
-            self._next_plan = self._next_plan.tell(reason, self._active_plan.bare)
+            self._plans.note_feeding(feeding)
 
     def take_up(self, batch: int, before: BatchRecord) -> PhysicalPlan:
         """The plan that this batch runs by."""
@@ -249,35 +214,15 @@ class QueryRegistry:
             self._ended = self._ended or before.drained
             self._begin_and_end_ttls(before)
             with self._backfills.restored_on_failure():
-                self._take_up(batch, before)
+                self._plans.take_up(self._store, batch, before, self._membership, self._backfills)
             self._backfills.begin(self.plan.workload.by_name, self.physical.groupings)
-            return self._refine()
+            return self._plans.refine()
 
     def refine(self, statistics: StreamStatistics) -> PhysicalPlan:
         """The plan that this batch runs by, with partials made as its rows say."""
         with self._lock:
-            self._statistics = statistics
-            return self._refine()
-
-    def _refine(self) -> PhysicalPlan:
-        refined = self._planner.refine(self.physical, self._statistics)
-        self._active_plan = replace(self._active_plan, physical=refined)
-        return refined
-
-    def _take_up(self, batch: int, before: BatchRecord) -> None:
-        completed = self._completed_backfills(batch)
-        next_plan, bound = self._next_plan, self._next_plan.physical
-        if bound is None:
-            self._active_plan = self._active_plan.going_on(batch)
-            return
-        queries, following = next_plan.plan.workload.by_name, self._active_plan.following(before)
-        update = self._backfills.update(queries, next_plan.joining, bound, before, completed, following)
-        active = self._active_plan.succeeded(batch, before, next_plan, bound, self._membership, update)
-        write_plan(self._store, active.record)
-        delete_changes(self._store, self._membership.changes)
-        self._active_plan, self._next_plan = active, next_plan.taken_up()
-        for change in next_plan.changes:
-            log_event(logger, "plan changes", batch=batch, **asdict(change))
+            self._plans.statistics = statistics
+            return self._plans.refine()
 
     def take_up_last(self, batch: int, before: BatchRecord) -> None:
         """The stream has ended: no query joins any more, and all backfills are complete before the last batch.
@@ -295,25 +240,16 @@ class QueryRegistry:
         starting = [name for name, ttl in begun.ttls.items() if ttl != self._membership.ttls[name]]
         if starting:
             self._membership = begun
-            self._note(f"the TTL of {', '.join(starting)} began")
+            self._plans.note(f"the TTL of {', '.join(starting)} began")
         # A job needs a query: the last one stays, with nothing more to answer.
         ended = begun.ended(before.watermark)[: len(self.plan.workload) - 1]
         if ended:
             self._leave(ended, f"the TTL of {', '.join(ended)} ended")
 
-    def _completed_backfills(self, batch: int) -> dict[str, BackfillRecord]:
-        """Backfills that are complete and join with this batch."""
-        ready, record = self._backfills.take_completed(), self._active_plan.record
-        if ready:
-            self._note(f"{', '.join(ready)} finished the backfill")
-        if batch == record.batch:  # the batch is repeated
-            ready |= self._backfills.completed_again(record.completed_backfills, self.plan.workload.by_name)
-        return ready
-
     def committed(self) -> None:
         """The first batch of this plan counts: the backfills that it took in are in the state."""
         with self._lock:
-            self._backfills.remove(self._active_plan.record.completed_backfills)
+            self._backfills.remove(self._plans.active.record.completed_backfills)
 
     def _backfill_failed(self, name: str, held: BackfillRecord, error: Exception) -> None:
         with self._lock:
@@ -340,7 +276,7 @@ class QueryRegistry:
             return self._backfilling()
 
     def _backfilling(self) -> list[str]:
-        return [*self._backfills.pending, *(n for n, join in self._next_plan.joining.items() if join.how == "source")]
+        return [*self._backfills.pending, *(n for n, join in self._plans.next.joining.items() if join.how == "source")]
 
     def former_names(self) -> set[str]:
         """The names of all queries that left."""
@@ -354,13 +290,10 @@ class QueryRegistry:
     def until(self, name: str) -> int | None:
         """The end of the query's TTL, once it has begun; None: it stays."""
         with self._lock:
-            refuse_unknown(self.plan, [name])
+            validate.refuse_unknown(self.plan, [name])
             return self._membership.ttls[name].until if name in self._membership.ttls else None
 
     def since(self, name: str) -> int | None:
         """The start of the first window that the query answers, once a batch has taken it up; None: it sees all."""
         with self._lock:
-            reader = self._active_plan.record.standing.readers.get(name)
-            if reader is None or name in self._next_plan.joining:
-                raise CannotChange(f"no batch has taken up a query {name} yet")
-        return reader.since
+            return self._plans.since(name)

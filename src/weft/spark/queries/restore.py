@@ -10,8 +10,10 @@ from weft.model import ACQ, Workload
 from weft.spark.checkpoint.plan_log import BackfillRecord, PlanRecord
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
+from weft.spark.physical.statistics import StreamStatistics
 from weft.spark.queries.change import Join, QueryChange
 from weft.spark.queries.membership import Membership, joined_after, ttls_of, with_dropped, with_ttls
+from weft.spark.queries.versions import ActivePlan, NextPlan, PlanVersions
 from weft.sql import parse
 
 
@@ -36,22 +38,11 @@ def restore_queries(
 ) -> RestoredQueries:
     """The queries of the caller, without those that were dropped and with those that were added while the job ran, or
     were about to be when it stopped."""
-    joined, dropped = record.joined, record.dropped
-    joining: dict[str, Join] = {}
-    wanted = {q.name: q for q in queries if q.identity not in dropped.get(q.name, ())}
-    for name in joined:
+    wanted = {q.name: q for q in queries if q.identity not in record.dropped.get(q.name, ())}
+    for name in record.joined:
         if name not in wanted:
             (wanted[name],) = parse(record.texts[name], event_time=event_time, name=name)
-    for change in changes.values():
-        joined = joined_after(joined, change)
-        # A query with another text by now is not the one that was to leave.
-        gone = {name: q.identity for name, q in wanted.items() if change.leaving.get(name) == q.identity}
-        dropped = with_dropped(dropped, gone)
-        wanted = {name: q for name, q in wanted.items() if name not in gone}
-        for query in change.joining:
-            if query.name not in wanted:
-                wanted[query.name] = query
-                joining[query.name] = change.joins[query.name]
+    joined, dropped, joining = _apply_changes(record, wanted, changes.values())
     added = [name for name in wanted if name not in record.texts]
     changed = [
         name
@@ -72,6 +63,42 @@ def restore_queries(
         },
         reason=_reason(added, changed, [name for name in record.texts if name not in wanted]),
     )
+
+
+def _apply_changes(
+    record: PlanRecord, wanted: dict[str, ACQ], changes: Iterable[QueryChange]
+) -> tuple[tuple[str, ...], Mapping[str, tuple[str, ...]], dict[str, Join]]:
+    """Changes that are in no plan yet, in `wanted`; returns who has joined, the texts of who left, and who joins."""
+    joined, dropped = record.joined, record.dropped
+    joining: dict[str, Join] = {}
+    for change in changes:
+        joined = joined_after(joined, change)
+        # A query with another text by now is not the one that was to leave.
+        gone = {name: q.identity for name, q in wanted.items() if change.leaving.get(name) == q.identity}
+        dropped = with_dropped(dropped, gone)
+        for name in gone:
+            del wanted[name]
+        for query in change.joining:
+            if query.name not in wanted:
+                wanted[query.name] = query
+                joining[query.name] = change.joins[query.name]
+    return joined, dropped, joining
+
+
+def restore_plans(
+    record: PlanRecord,
+    restored: RestoredQueries,
+    physical: PhysicalPlan,
+    planner: Planner,
+    statistics: StreamStatistics,
+) -> PlanVersions:
+    """The plan of the record, which the plan of the restored queries follows; `physical` is the plan of the caller."""
+    bound = planner.plan(restored.queries, statistics, record.groupings)
+    active = ActivePlan.restored(record, physical)
+    if restored.reads_slices:
+        active = replace(active, physical=former_plan(record, planner))
+    following = NextPlan(physical.logical).adopt(bound.logical, bound, restored.reason, record.cost, restored.joining)
+    return PlanVersions(planner, statistics, active, following)
 
 
 def former_plan(record: PlanRecord, planner: Planner) -> PhysicalPlan:

@@ -42,6 +42,11 @@ def refuse_unknown(plan: Plan, names: Iterable[str]) -> None:
             raise CannotChange(f"there is no query {name}; there are {existing}")
 
 
+def refuse_all(plan: Plan, names: Iterable[str]) -> None:
+    if len(set(names)) == len(plan.workload):
+        raise CannotChange("a job needs a query: stop it instead of dropping the last one")
+
+
 def refuse_other_columns(layout: Layout, running: Layout, how: Mapping[str, JoinMode]) -> None:
     """Readers of the answers must find the same columns under the same name."""
     before = {q.name: q.schema for q in running.queries if how.get(q.name) == "instead"}

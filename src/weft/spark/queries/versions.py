@@ -5,18 +5,28 @@ A query that joins sees its windows from `since` on, and an incomplete window is
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from weft.engine import GroupingLayout, Layout, QueryLayout
 from weft.engine.plan_transition import Reader, follow, reach_back
 from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord
-from weft.spark.checkpoint.plan_log import PlanChange, PlanRecord, plan_record
+from weft.spark.checkpoint.change_log import delete_changes
+from weft.spark.checkpoint.files import CheckpointFiles
+from weft.spark.checkpoint.plan_log import BackfillRecord, PlanChange, PlanRecord, plan_record, write_plan
+from weft.spark.logs import log_event
 from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.queries.backfills import BackfillUpdate
-from weft.spark.queries.change import Join, JoinMode
+from weft.spark.physical.planner import Planner
+from weft.spark.physical.statistics import Feeding, StreamStatistics
+from weft.spark.queries.backfills import Backfills, BackfillUpdate
+from weft.spark.queries.change import Join, JoinMode, QueryChange
 from weft.spark.queries.membership import Membership, with_ttls
+from weft.spark.queries.replanner import ReplanRequest, ReplanResult
+from weft.spark.queries.validate import CannotChange
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +125,101 @@ class ActivePlan:
         return ActivePlan(
             _record(batch, next_plan.plan, physical, membership, update, changes, next_tree), bound, physical
         )
+
+
+class PlanVersions:
+    """The active plan, the next plan, and the statistics that plans are made from. Its owner calls it under a lock."""
+
+    def __init__(self, planner: Planner, statistics: StreamStatistics, active: ActivePlan, following: NextPlan) -> None:
+        self.active = active
+        self.next = following
+        self.statistics = statistics
+        self._planner = planner
+        self._feeding = Feeding()
+
+    @property
+    def plan(self) -> Plan:
+        """Of the next batch."""
+        return self.next.plan
+
+    @property
+    def layout(self) -> Layout:
+        """Of the next batch."""
+        return (self.next.physical or self.active.physical).layout
+
+    @property
+    def groupings(self) -> tuple[tuple[str, ...], ...]:
+        return self.active.record.groupings
+
+    def amended(self, change: QueryChange) -> PhysicalPlan:
+        """The plan of the next batch after a change."""
+        leaving = list(change.leaving)
+        return self._planner.amend(self.plan, change.joining, leaving, self.statistics, self.groupings)
+
+    def adopt(self, physical: PhysicalPlan, reason: str, joining: Mapping[str, Join]) -> None:
+        self.next = self.next.adopt(physical.logical, physical, reason, float(self.plan.cost), joining)
+
+    def note(self, reason: str | None) -> None:
+        """The plan stays, and the next batch records a reason."""
+        if reason is not None:
+            self.next = self.next.tell(reason, self.active.bare)
+
+    def note_feeding(self, feeding: Feeding) -> None:
+        """Batches may count groups again and roll up groupings from others than before."""
+        self.note(feeding.difference(self._feeding))
+        self._feeding = feeding
+
+    def request(self) -> ReplanRequest:
+        bound = self.next.physical or self.active.bare
+        return ReplanRequest(self.next.version, self.plan, self.groupings, bound.classes, self.statistics)
+
+    def adopt_result(self, result: ReplanResult) -> None:
+        """A better plan, or the same one at the cost that replanning found."""
+        if result.plan is not None and result.physical is not None:
+            cost = float(result.request.plan.cost)
+            self.next = self.next.adopt(result.plan, result.physical, result.reason, cost)
+        else:
+            self.next = replace(self.next, plan=result.request.plan)
+
+    def since(self, name: str) -> int | None:
+        """The start of the first window that the query answers; None: it sees all rows."""
+        reader = self.active.record.standing.readers.get(name)
+        if reader is None or name in self.next.joining:
+            raise CannotChange(f"no batch has taken up a query {name} yet")
+        return reader.since
+
+    def refine(self) -> PhysicalPlan:
+        """The active plan, with partials made as the newest statistics say."""
+        physical = self._planner.refine(self.active.physical, self.statistics)
+        self.active = replace(self.active, physical=physical)
+        return physical
+
+    def take_up(
+        self, store: CheckpointFiles, batch: int, before: BatchRecord, membership: Membership, backfills: Backfills
+    ) -> None:
+        """The next plan is the active one from this batch on, and the checkpoint has it."""
+        completed = self._completed(batch, backfills)
+        following, bound = self.next, self.next.physical
+        if bound is None:
+            self.active = self.active.going_on(batch)
+            return
+        queries, free = following.plan.workload.by_name, self.active.following(before)
+        update = backfills.update(queries, following.joining, bound, before, completed, free)
+        active = self.active.succeeded(batch, before, following, bound, membership, update)
+        write_plan(store, active.record)
+        delete_changes(store, membership.changes)
+        self.active, self.next = active, following.taken_up()
+        for change in following.changes:
+            log_event(logger, "plan changes", batch=batch, **asdict(change))
+
+    def _completed(self, batch: int, backfills: Backfills) -> dict[str, BackfillRecord]:
+        """Backfills that are complete and join with this batch."""
+        ready, record = backfills.take_completed(), self.active.record
+        if ready:
+            self.note(f"{', '.join(ready)} finished the backfill")
+        if batch == record.batch:  # the batch is repeated
+            ready |= backfills.completed_again(record.completed_backfills, self.plan.workload.by_name)
+        return ready
 
 
 def first_unseen(before: BatchRecord) -> int | None:
