@@ -1,4 +1,4 @@
-"""A signal to the whole process group, as `timeout` and supervisors send it: the batch ends, and a sentence is said."""
+"""A signal to the whole process group, as `timeout` and supervisors send it: the batch ends, and a sentence says so."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def test_a_signal_to_the_whole_group_ends_a_run_after_its_batch(tmp_path: Path) 
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    said = log.read_text()
-    assert process.returncode == 0, said
-    assert "Traceback" not in said
-    stopped = re.search(r"^Stopped after batch (\d+); started again with the same checkpoint", said, re.MULTILINE)
-    assert stopped, said
+    output = log.read_text()
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
+    stopped = re.search(r"^Stopped after batch (\d+); start it again with the same checkpoint", output, re.MULTILINE)
+    assert stopped, output
     record = BatchLog(CheckpointFiles(str(tmp_path / "state"))).newest()
     assert not record.is_initial
     assert record.batch == int(stopped[1])
