@@ -186,7 +186,7 @@ def test_a_drain_that_found_no_room_for_its_plan_is_tried_again_and_gives_all(
             raise CheckpointFileError("the disk is full")
         write_plan(store, record)
 
-    monkeypatch.setattr("weft.spark.queries.registry.write_plan", write)
+    monkeypatch.setattr("weft.spark.queries.versions.write_plan", write)
     stream.write(3)
     run = stream.start(FIRST)
     settle(run)
