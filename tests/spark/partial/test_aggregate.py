@@ -12,8 +12,7 @@ import pytest
 from weft.spark import weave
 from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.partial.aggregate import sub_aggregate, sub_aggregate_whole
-from weft.spark.physical.hash_tables import HashTables
-from weft.spark.physical.plan import FromRows, FromTables
+from weft.spark.physical.plan import FromRows, FromTables, HashTables
 
 
 class Jobs:

@@ -13,8 +13,7 @@ from weft.model import Edges
 from weft.plan import PlanRejected
 from weft.spark import weave
 from weft.spark.physical.check import check_physical
-from weft.spark.physical.hash_tables import HashTables
-from weft.spark.physical.plan import FromRows, FromTables, PhysicalPlan
+from weft.spark.physical.plan import FromRows, FromTables, HashTables, PhysicalPlan
 
 QUERIES = [
     f"CREATE VIEW by_{key} AS SELECT {key}, window.start AS w, sum(v) AS x FROM stream WHERE v > 1 "

@@ -19,8 +19,7 @@ from weft.spark.options import LEAST_MEMORY
 from weft.spark.partial.aggregate import timed
 from weft.spark.partial.sampling import LARGER
 from weft.spark.partial.statistics import FEWEST
-from weft.spark.physical.hash_tables import HashTables
-from weft.spark.physical.plan import FromRows
+from weft.spark.physical.plan import FromRows, HashTables
 from weft.spark.physical.row_feeds import exchangeable, exchanged_feeds, partial_types, single_row_feeds
 
 pytestmark = pytest.mark.spark

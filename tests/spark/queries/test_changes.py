@@ -41,11 +41,10 @@ from weft.spark.options import JobOptions
 from weft.spark.physical.analyzer import AnalyzedStream
 from weft.spark.physical.check import check_physical
 from weft.spark.physical.columns import PhysicalColumns
-from weft.spark.physical.plan import PhysicalPlan
+from weft.spark.physical.plan import NativeFeed, PhysicalPlan
 from weft.spark.physical.planner import Planner, keep_slices
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.statistics import Feeding, StreamStatistics
-from weft.spark.physical.tables import NativeFeed
 from weft.spark.queries.registry import QueryRegistry
 from weft.spark.queries.validate import CannotChange
 from weft.sql import parse

@@ -19,9 +19,7 @@ from weft.spark.partial.hash_tables import through_tables
 from weft.spark.partial.row_exchange import send_rows
 from weft.spark.physical.columns import LATEST, PhysicalColumns
 from weft.spark.physical.expressions import Texts, as_partials, from_rows, from_table, signed
-from weft.spark.physical.hash_tables import HashTables
-from weft.spark.physical.plan import FromRows, FromTables, PhysicalPlan
-from weft.spark.physical.tables import NativeFeed, NativeTable
+from weft.spark.physical.plan import FromRows, FromTables, HashTables, NativeFeed, NativeTable, PhysicalPlan
 
 
 def sub_aggregate(rows: DataFrame, physical: PhysicalPlan, places: BucketMap, ahead: int | None = None) -> DataFrame:

@@ -16,7 +16,8 @@ from pyspark.sql.types import StructType
 from weft.engine.partial.hash_tables import Cascade, CascadeTable, Slot
 from weft.spark.physical.columns import LATEST, PhysicalColumns
 from weft.spark.physical.expressions import Texts
-from weft.spark.physical.hash_tables import DECIMAL, SUMS, HashTables
+from weft.spark.physical.hash_tables import DECIMAL, SUMS
+from weft.spark.physical.plan import HashTables
 from weft.spark.worker import freeze_what_stays
 
 SENT = 16_384

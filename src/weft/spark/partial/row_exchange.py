@@ -14,8 +14,7 @@ from weft.aggregates.combining import RowCount
 from weft.engine.partial.from_rows import Scattered
 from weft.spark.checkpoint.bucket_map import BucketMap, group_hash
 from weft.spark.physical.expressions import Texts, as_partials
-from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.physical.tables import NativeFeed
+from weft.spark.physical.plan import NativeFeed, PhysicalPlan
 
 BITS = 62
 """Feeds that a word has room for."""

@@ -20,12 +20,11 @@ from weft.plan import Feed, Plan
 from weft.spark.physical.analyzer import AnalyzedStream
 from weft.spark.physical.columns import ColumnAllocator
 from weft.spark.physical.filter_classes import FilterClasses
-from weft.spark.physical.plan import PhysicalPlan
+from weft.spark.physical.plan import NativeFeed, PhysicalPlan
 from weft.spark.physical.query_binder import QueryBinder
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.slicing import feed_slicing, micros
 from weft.spark.physical.statistics import StreamStatistics
-from weft.spark.physical.tables import NativeFeed
 from weft.sql import refuse
 
 Groupings = Sequence[tuple[str, ...]]

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 
 from weft.model import Edges
 from weft.plan import PlanRejected
-from weft.spark.physical.hash_tables import HashTables
-from weft.spark.physical.plan import FromRows, FromTables, PhysicalPlan
-from weft.spark.physical.tables import NativeTable
+from weft.spark.physical.plan import FromRows, FromTables, HashTables, NativeTable, PhysicalPlan
 
 
 def check_physical(plan: PhysicalPlan) -> None:

@@ -8,9 +8,7 @@ from weft.optimizer.phantoms.relation import Relation, show
 from weft.plan import explain, to_html, to_json
 from weft.plan.passes import PassSharing, SharedPass
 from weft.plan.value_memory import warn_of_synopses
-from weft.spark.physical.hash_tables import HashTables
-from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.physical.tables import NativeFeed
+from weft.spark.physical.plan import HashTables, NativeFeed, PhysicalPlan
 
 Format = Literal["text", "json", "html"]
 
@@ -69,10 +67,20 @@ def _partials(physical: PhysicalPlan) -> list[str]:
     """What feeds what, as far as groups were counted, and what that saves."""
     partials = physical.partials
     if isinstance(partials.means, HashTables):
-        return partials.means.explain()
+        return _hash_tables(partials.means)
     if partials.choice is None:
         return []
     line = f"  fed  {partials.choice.configuration}"
     if partials.priced:
         line += f"   a row costs {partials.choice.cost:.2f} probes, {partials.choice.unshared:.2f} without phantoms"
     return [line]
+
+
+def _hash_tables(chosen: HashTables) -> list[str]:
+    tables = [table for root in chosen.roots for table in root.walk()]
+    cost, unshared, arrival = (f"{1e9 * s:.0f}" for s in (chosen.cost, chosen.unshared, chosen.costs.arrival))
+    return [
+        f"  tables  {chosen.configuration}   a row costs {cost} ns, {unshared} without phantoms, "
+        f"and {arrival} to come there",
+        f"  buckets  {', '.join(f'{table.buckets:,}' for table in tables)}",
+    ]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from weft.spark.physical.columns import PhysicalColumns
+from weft.spark.physical.plan import NativeFeed, NativeTable
 from weft.spark.physical.slicing import slice_of
-from weft.spark.physical.tables import NativeFeed, NativeTable
 
 Texts = dict[str, str]
 """An expression for each column."""

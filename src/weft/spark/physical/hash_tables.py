@@ -25,13 +25,12 @@ from weft.optimizer.phantoms import (
     allocate,
     choose,
     estimate,
-    show,
 )
 from weft.spark.options import Phantoming
 from weft.spark.physical.columns import LATEST, PhysicalColumns
 from weft.spark.physical.expressions import Texts, from_rows
+from weft.spark.physical.plan import HashTableCosts, HashTables, NativeFeed
 from weft.spark.physical.statistics import GroupCounts
-from weft.spark.physical.tables import NativeFeed
 
 _WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
 _REAL = frozenset({"float", "double"})
@@ -44,64 +43,6 @@ DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 LONG_DIGITS = 18
 """Digits of a decimal that 64 bits hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class HashTables:
-    """Tables for some feeds, chosen for a memory (LFTA), and the columns that they read."""
-
-    feeds: tuple[NativeFeed, ...]
-    choice: Choice
-    flow: float
-    """How many rows of a group follow each other."""
-    row: float
-    """What a row costs on its way to the tables."""
-    inputs: Mapping[str, str]
-    """The text of each column that the tables read."""
-    roots: tuple[CascadeTable, ...]
-    dictionary_bytes: int
-    emptying: float
-    """What a row costs of emptying the feeds' tables at the end of a task: each group leaves once at least."""
-    emptying_phantoms: float
-
-    @property
-    def cost(self) -> float:
-        """A row's, in seconds of a core, without its way to the tables."""
-        return self.choice.cost + self.emptying + self.emptying_phantoms
-
-    @property
-    def unshared(self) -> float:
-        return self.choice.unshared + self.emptying
-
-    def explain(self) -> list[str]:
-        """What feeds what; a row's cost is that of the tables alone."""
-        tables = [table for root in self.roots for table in root.walk()]
-        cost, unshared = (f"{1e9 * seconds:.0f}" for seconds in (self.cost, self.unshared))
-        return [
-            f"  tables  {self.configuration}   a row costs {cost} ns, {unshared} without phantoms, "
-            f"and {1e9 * self.row:.0f} to come there",
-            f"  buckets  {', '.join(f'{table.buckets:,}' for table in tables)}",
-        ]
-
-    @property
-    def configuration(self) -> str:
-        """By keys alone: slices and signatures tell groups apart too, and would fill the line."""
-        return " ".join(map(self._told, self.choice.configuration.raw))
-
-    def fed_by(self) -> dict[int, Relation]:
-        """The keys of the table above that of each feed, by the feed's number."""
-        above = {child.relation: table for table in self.choice.configuration.tables for child in table.children}
-        fed = {feed.layout.number: above.get(relation(feed)) for feed in self.feeds}
-        return {number: self._keys(table) for number, table in fed.items() if table is not None}
-
-    def _told(self, table: TableNode) -> str:
-        below = " ".join(map(self._told, table.children))
-        star = "*" if table.asked and table.children else ""
-        return f"{show(self._keys(table))}{star}({below})" if below else show(self._keys(table))
-
-    def _keys(self, table: TableNode) -> Relation:
-        fed = {below.relation for below in table.walk() if below.asked}
-        return frozenset(key for feed in self.feeds if relation(feed) in fed for key in feed.keys.values())
 
 
 def fits_table(feed: NativeFeed, bound: PhysicalColumns) -> bool:
@@ -167,18 +108,18 @@ def choose_hash_tables(
     left = {table: groups[table.relation] for table in chosen.configuration.tables}
     answered = sum(number for table, number in left.items() if table.asked) * prices.eviction
     fed = sum(number * len(table.children) for table, number in left.items()) * prices.probe
-    costs = _Costs(counts.flows.by_depth[0], prices.row, answered / max(1, counts.rows), fed / max(1, counts.rows))
-    return _build(feeds, chosen, buckets, slots, dictionaries, costs)
-
-
-@dataclass(frozen=True, slots=True)
-class _Costs:
-    """What `HashTables` says of rows."""
-
-    flow: float
-    row: float
-    emptying: float
-    emptying_phantoms: float
+    costs = HashTableCosts(prices.row, answered / max(1, counts.rows), fed / max(1, counts.rows))
+    inputs, roots = _build(feeds, chosen.configuration, buckets, slots)
+    return HashTables(
+        feeds=tuple(feeds),
+        relations={feed.layout.number: relation(feed) for feed in feeds},
+        choice=chosen,
+        flow=counts.flows.by_depth[0],
+        inputs=inputs,
+        roots=roots,
+        dictionary_bytes=dictionaries,
+        costs=costs,
+    )
 
 
 def _chosen(
@@ -225,12 +166,11 @@ LATEST_SLOT = Slot(TableOperation.GREATEST, LATEST)
 
 def _build(
     feeds: Sequence[NativeFeed],
-    choice: Choice,
+    configuration: Configuration,
     buckets: Mapping[Relation, int],
     slots: Mapping[int, Mapping[str, Slot]],
-    dictionaries: int,
-    costs: _Costs,
-) -> HashTables:
+) -> tuple[dict[str, str], tuple[CascadeTable, ...]]:
+    """The expression of each column that the tables read, and the tables."""
     texts = dict.fromkeys(text for feed in feeds for text in attributes(feed).values())
     names = {text: f"x{place}" for place, text in enumerate(texts)}
     arguments = dict.fromkeys(slot.argument for of in slots.values() for slot in of.values() if slot.argument)
@@ -245,23 +185,13 @@ def _build(
         kept = {column: named(slot) for column, slot in slots[feed.layout.number].items()}
         outs.setdefault(relation(feed), []).append(Out(feed.layout.number, columns, {**kept, LATEST: LATEST_SLOT}))
 
-    def table(spec: TableNode) -> CascadeTable:
-        children = tuple(map(table, spec.children))
-        own = tuple(outs.get(spec.relation, ()))
+    def table(node: TableNode) -> CascadeTable:
+        children = tuple(map(table, node.children))
+        own = tuple(outs.get(node.relation, ()))
         held = [slot for out in own for slot in out.slots.values()]
         held += [slot for child in children for slot in child.slots]
-        by = tuple(sorted(names[text] for text in spec.relation))
-        return CascadeTable(by, tuple(dict.fromkeys(held)), buckets[spec.relation], own, children)
+        by = tuple(sorted(names[text] for text in node.relation))
+        return CascadeTable(by, tuple(dict.fromkeys(held)), buckets[node.relation], own, children)
 
     inputs = {name: text for text, name in (names | read).items()}
-    return HashTables(
-        feeds=tuple(feeds),
-        choice=choice,
-        flow=costs.flow,
-        row=costs.row,
-        inputs=inputs,
-        roots=tuple(map(table, choice.configuration.raw)),
-        dictionary_bytes=dictionaries,
-        emptying=costs.emptying,
-        emptying_phantoms=costs.emptying_phantoms,
-    )
+    return inputs, tuple(map(table, configuration.raw))

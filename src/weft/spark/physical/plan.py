@@ -9,16 +9,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from weft.engine import Layout
-from weft.optimizer.phantoms.relation import Relation
+from weft.aggregates import Component
+from weft.engine import FeedLayout, Layout
+from weft.engine.partial.hash_tables import CascadeTable
+from weft.model import Edges
+from weft.optimizer.phantoms import Choice, TableNode
+from weft.optimizer.phantoms.relation import Relation, show
 from weft.optimizer.phantoms.rollup import RollUp
 from weft.plan import Plan
 from weft.spark.physical.backfilled import BackfilledPartials
 from weft.spark.physical.columns import PhysicalColumns
 from weft.spark.physical.filter_classes import FilterClasses
-from weft.spark.physical.hash_tables import HashTables
+from weft.spark.physical.signature import Signature
 from weft.spark.physical.statistics import Feeding, GroupCounts
-from weft.spark.physical.tables import NativeFeed, NativeTable
+
+
+@dataclass(frozen=True, slots=True)
+class NativeFeed:
+    """What Spark computes for a feed: the expression of each physical column, and the filters of its queries."""
+
+    layout: FeedLayout
+    keys: Mapping[str, str]
+    arguments: Mapping[str, str]
+    signature: Signature
+
+    @property
+    def scatters(self) -> bool:
+        """Whether a row of it can be sent as a partial."""
+        return all(c.row for c in self.layout.components)
+
+    @property
+    def rolls(self) -> bool:
+        """Whether Spark can make its partials from finer ones."""
+        return all(c.merges for c in self.layout.components)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeTable:
+    """What rows are aggregated to, to roll up feeds from it: their keys, edges, filters and components."""
+
+    feeds: tuple[NativeFeed, ...]
+    edges: Edges
+    signature: Signature
+    keys: Mapping[str, str]
+    arguments: Mapping[str, str]
+    columns: Mapping[Component, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +75,65 @@ class FromTables:
     tables: tuple[NativeTable, ...]
     columns: PhysicalColumns
     """Of the tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class HashTableCosts:
+    """Seconds of a core per row, beside probes and evictions."""
+
+    arrival: float
+    """To bring the row to the tables."""
+    emptying: float
+    """To empty the feeds' tables at the end of a task: each group leaves at least once."""
+    emptying_phantoms: float
+
+
+@dataclass(frozen=True, slots=True)
+class HashTables:
+    """Bounded tables inside Spark's tasks make the partials of some feeds (LFTA); Spark makes those of the others."""
+
+    feeds: tuple[NativeFeed, ...]
+    relations: Mapping[int, Relation]
+    """The expressions that tell the partials of each feed apart, by its number."""
+    choice: Choice
+    flow: float
+    """How many rows of a group follow each other."""
+    inputs: Mapping[str, str]
+    """The expression of each column that the tables read."""
+    roots: tuple[CascadeTable, ...]
+    dictionary_bytes: int
+    costs: HashTableCosts
+
+    @property
+    def cost(self) -> float:
+        """Seconds of a core per row, without its arrival at the tables."""
+        return self.choice.cost + self.costs.emptying + self.costs.emptying_phantoms
+
+    @property
+    def unshared(self) -> float:
+        """The same without phantoms."""
+        return self.choice.unshared + self.costs.emptying
+
+    @property
+    def configuration(self) -> str:
+        """By keys alone: slices and signatures are attributes of the tables too, and would fill the line."""
+        return " ".join(map(self._show, self.choice.configuration.raw))
+
+    def fed_by(self) -> dict[int, Relation]:
+        """The keys of the table above that of each feed, by the feed's number."""
+        above = {child.relation: table for table in self.choice.configuration.tables for child in table.children}
+        parents = {number: above.get(relation) for number, relation in self.relations.items()}
+        return {number: self._keys(table) for number, table in parents.items() if table is not None}
+
+    def _show(self, table: TableNode) -> str:
+        below = " ".join(map(self._show, table.children))
+        star = "*" if table.asked and table.children else ""
+        return f"{show(self._keys(table))}{star}({below})" if below else show(self._keys(table))
+
+    def _keys(self, table: TableNode) -> Relation:
+        below = {node.relation for node in table.walk() if node.asked}
+        fed = [feed for feed in self.feeds if self.relations[feed.layout.number] in below]
+        return frozenset(key for feed in fed for key in feed.keys.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,10 @@ from weft.spark.options import JobOptions, TimeOptions
 from weft.spark.physical.analyzer import AnalyzedStream
 from weft.spark.physical.binder import Groupings, bind_plan
 from weft.spark.physical.check import check_physical
-from weft.spark.physical.plan import PhysicalPlan
+from weft.spark.physical.plan import NativeFeed, PhysicalPlan
 from weft.spark.physical.rollup import choose_partials
 from weft.spark.physical.row_feeds import partial_types
 from weft.spark.physical.statistics import StreamStatistics
-from weft.spark.physical.tables import NativeFeed
 from weft.sql import refuse
 
 

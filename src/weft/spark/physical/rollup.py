@@ -16,18 +16,20 @@ from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.rollup import GroupBy, RollUp, roll_up
 from weft.spark.options import JobOptions
 from weft.spark.physical.columns import ColumnAllocator, PhysicalColumns
-from weft.spark.physical.hash_tables import (
+from weft.spark.physical.hash_tables import choose_hash_tables, fits_table, relations_of
+from weft.spark.physical.plan import (
+    FromRows,
+    FromTables,
     HashTables,
-    choose_hash_tables,
-    fits_table,
-    relations_of,
+    NativeFeed,
+    NativeTable,
+    PartialsPlan,
+    PhysicalPlan,
 )
-from weft.spark.physical.plan import FromRows, FromTables, PartialsPlan, PhysicalPlan
 from weft.spark.physical.row_feeds import exchangeable, exchanged_feeds, single_row_feeds
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.slicing import slice_of, union_edges
 from weft.spark.physical.statistics import GroupCounts
-from weft.spark.physical.tables import NativeFeed, NativeTable
 
 CLEARLY = 0.6
 """What hash tables may cost of Spark's own aggregation, to be taken. Prices are measured on one group-by; with many
@@ -142,8 +144,24 @@ def _from_tables(choice: RollUp, feeds: Sequence[NativeFeed], bound: PhysicalCol
     for feed, table in zip(feeds, choice.tables, strict=True):
         (alone if table is None else together.setdefault(table, [])).append(feed)
     groups = [*together.values(), *([feed] for feed in alone)]
-    tables = tuple(NativeTable.of(group, bound, columns) for group in groups)
+    tables = tuple(_table(group, bound, columns) for group in groups)
     return FromTables(tables, columns.columns)
+
+
+def _table(feeds: Sequence[NativeFeed], bound: PhysicalColumns, columns: ColumnAllocator) -> NativeTable:
+    """`bound` has the types of the feeds' own columns; the table gets its columns from `columns`."""
+    key_types = {e: bound.key_types[c] for feed in feeds for c, e in feed.keys.items()}
+    argument_types = {e: bound.argument_types[c] for feed in feeds for c, e in feed.arguments.items()}
+    arguments = columns.arguments(argument_types)
+    kept = dict.fromkeys(c for feed in feeds for c in feed.layout.components)
+    return NativeTable(
+        feeds=tuple(feeds),
+        edges=union_edges([feed.layout.edges for feed in feeds]),
+        signature=Signature.union(feed.signature for feed in feeds),
+        keys={column: e for e, column in columns.keys(key_types).items()},
+        arguments={column: e for e, column in arguments.items()},
+        columns={c: columns.component(c, arguments) for c in kept},
+    )
 
 
 def _from_rows(plan: PhysicalPlan, choice: RollUp, bounded: bool, types: PartialTypes) -> FromRows:

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
-from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.physical.tables import NativeFeed
+from weft.spark.physical.plan import NativeFeed, PhysicalPlan
 
 GATHERED = 0.5
 """Partials per row, above which rows are sent instead: partials are sent twice, by group and by bucket."""
