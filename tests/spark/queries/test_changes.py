@@ -29,7 +29,7 @@ from weft.engine.plan_transition import keep_on
 from weft.model import ACQ, Window, Workload
 from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve
-from weft.plan import Plan
+from weft.plan import Plan, PlanRejected
 from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.files import CheckpointFileError, CheckpointFiles
 from weft.spark.checkpoint.plan_log import BackfillRecord
@@ -45,6 +45,7 @@ from weft.spark.physical.plan import NativeFeed, PhysicalPlan
 from weft.spark.physical.planner import Planner, keep_slices
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.statistics import Feeding, StreamStatistics
+from weft.spark.queries import versions
 from weft.spark.queries.registry import QueryRegistry
 from weft.spark.queries.validate import CannotChange
 from weft.sql import parse
@@ -323,6 +324,18 @@ def test_a_change_mends_the_plan_and_says_what_it_cost_before_and_after(
     assert [c["cost_before"] for c in log] == [None, log[0]["cost_after"], log[1]["cost_after"]]
     assert log[-1]["cost_after"] == float(live.plan.cost)
     assert live.since("late") == 61
+
+
+def test_a_plan_is_checked_with_what_former_plans_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = begin(loom(), windows_of((10, 5)), tmp_path)
+    live.take_up(0, BatchRecord.initial())
+    live.add([acq("late", Window(8, 4))], "now")
+    follow = versions.follow
+    monkeypatch.setattr(versions, "follow", lambda *arguments: replace(follow(*arguments), older=()))
+    with pytest.raises(PlanRejected, match="query q0 reads tree 0, which is not kept"):
+        live.take_up(3, BatchRecord(2, 50, 60))
+    monkeypatch.undo()
+    assert live.take_up(3, BatchRecord(2, 50, 60)).layout.older
 
 
 class Slow(Loom):

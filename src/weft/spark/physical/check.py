@@ -13,7 +13,7 @@ from weft.spark.physical.plan import FromRows, FromTables, HashTables, NativeTab
 def check_physical(plan: PhysicalPlan) -> None:
     """Raise `PlanRejected` with everything that is wrong."""
     # The later looks take queries and feeds for granted that the first ones have found.
-    for look in (_queries, _feeds, _slices, _needs, _buckets, _partials):
+    for look in (_queries, _feeds, _slices, _needs, _pools, _buckets, _partials):
         problems = list(look(plan))
         if problems:
             raise PlanRejected(f"this physical plan cannot run: {'; '.join(problems)}")
@@ -64,6 +64,13 @@ def _needs(plan: PhysicalPlan) -> Iterator[str]:
                     yield f"tree {tree.number} does not tell the rows of query {query.name} apart"
                 if not components.issuperset(c for call in query.calls for c in call.components):
                     yield f"tree {tree.number} does not keep all components of query {query.name}"
+
+
+def _pools(plan: PhysicalPlan) -> Iterator[str]:
+    """Trees of former plans that queries still read are kept."""
+    kept = {tree.number for tree in plan.layout.trees}
+    for query in plan.layout.queries:
+        yield from (f"query {query.name} reads tree {n}, which is not kept" for n in query.older if n not in kept)
 
 
 def _buckets(plan: PhysicalPlan) -> Iterator[str]:

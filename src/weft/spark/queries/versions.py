@@ -17,6 +17,7 @@ from weft.spark.checkpoint.change_log import delete_changes
 from weft.spark.checkpoint.files import CheckpointFiles
 from weft.spark.checkpoint.plan_log import BackfillRecord, PlanChange, PlanRecord, plan_record, write_plan
 from weft.spark.logs import log_event
+from weft.spark.physical.check import check_physical
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 from weft.spark.physical.statistics import Feeding, StreamStatistics
@@ -206,6 +207,8 @@ class PlanVersions:
         queries, free = following.plan.workload.by_name, self.active.following(before)
         update = backfills.update(queries, following.joining, bound, before, completed, free)
         active = self.active.succeeded(batch, before, following, bound, membership, update)
+        # What former plans left has joined the plan since the planner checked it.
+        check_physical(active.physical)
         write_plan(store, active.record)
         delete_changes(store, membership.changes)
         self.active, self.next = active, following.taken_up()
