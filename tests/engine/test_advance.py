@@ -16,7 +16,7 @@ from weft.engine import (
     advance,
     to_table,
 )
-from weft.engine.final.single_slice import alone
+from weft.engine.final.single_slice import is_single_slice
 from weft.kernels import TECHNIQUES
 from weft.model import Window
 
@@ -113,9 +113,9 @@ def test_a_table_that_is_whole_is_answered_as_a_stream_that_ended(window: Window
         (slot * 10 + 4, key, None if slot == 2 else slot * 1.5) for slot in range(5) for key in ("a", None, "b")
     ]
     plan = layout([window])
-    assert alone(plan.feeds[0], plan) == at_once
+    assert is_single_slice(plan.feeds[0], plan) == at_once
     given_rows = partials(entries, plan)
-    shared, whole = (advance(State(), given_rows, FOREVER, plan, whole=flag) for flag in (False, True))
+    shared, whole = (advance(State(), given_rows, FOREVER, plan, bounded=flag) for flag in (False, True))
     assert whole.matched == shared.matched == {"sum0": 15, "max0": 15}
     assert not any(len(kept) for kept in whole.state.trees.values())
     for name in ("sum0", "max0"):

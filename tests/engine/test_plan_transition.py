@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.layouts import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entries, partials, query, rows, windows
 from weft.engine import FOREVER, FeedLayout, GroupingLayout, Layout, QueryLayout, State, TreeLayout, advance, to_table
-from weft.engine.plan_transition import Reader, Standing, follow, keep_on, reach_back
+from weft.engine.plan_transition import PlanPools, Reader, first_kept, follow, furthest_reader
 from weft.model import Edges, Window
 
 BEGIN = -1000
@@ -77,7 +77,7 @@ def test_any_script_of_changes_gives_each_query_its_windows_once(
         mark = max(mark, latest - delay)
         step = advance(replace(state, watermark=state.watermark), partials(batch, layout), mark, layout)
         _take(queries, step.answers)
-        state, layout = step.state, replace(layout, fresh=frozenset())
+        state, layout = step.state, replace(layout, joining=frozenset())
         if restored:
             tables = {n: to_table(p, state.groups[0]) for n, p in state.trees.items() if len(p)}
             state = State(mark).with_tables(layout, [tables])
@@ -109,14 +109,14 @@ def _change(
     for q in everyone:
         random.choice(parts).append(q)
     newcomers = {name: Reader(cut, ()) for name in arrived}
-    return follow(Standing.of(layout), woven([p for p in parts if p]), newcomers, cut, mark, newest)
+    return follow(PlanPools.of(layout), woven([p for p in parts if p]), newcomers, cut, mark, newest)
 
 
 def test_a_tree_that_stays_as_it_is_goes_on_with_its_pool() -> None:
     a, b, c = (
         query(n, w, COMPONENTS[1], DOUBLE) for n, w in (("a", Window(10, 5)), ("b", Window(9, 3)), ("c", Window(7, 7)))
     )
-    after = follow(Standing.of(woven([[a], [b]])), woven([[a], [b], [c]]), {"c": Reader(100, ())}, 100, 90, {})
+    after = follow(PlanPools.of(woven([[a], [b]])), woven([[a], [b], [c]]), {"c": Reader(100, ())}, 100, 90, {})
     assert [(t.number, t.since) for t in after.current] == [(0, None), (1, None), (2, 100)]
     assert not after.older
     assert all(not q.older for q in after.queries)
@@ -124,7 +124,7 @@ def test_a_tree_that_stays_as_it_is_goes_on_with_its_pool() -> None:
 
 def test_a_pool_that_a_query_took_leave_of_takes_no_more_rows() -> None:
     a, b = (query(n, w, COMPONENTS[1], DOUBLE) for n, w in (("a", Window(10, 5)), ("b", Window(10, 5))))
-    after = follow(Standing.of(woven([[a, b]])), woven([[a], [b]]), {}, 100, 90, {})
+    after = follow(PlanPools.of(woven([[a, b]])), woven([[a], [b]]), {}, 100, 90, {})
     assert [t.number for t in after.current] == [1, 2]
     assert [t.number for t in after.older] == [0]
     assert [q.older for q in after.queries] == [(0,), (0,)]
@@ -139,13 +139,13 @@ def test_a_query_sees_of_the_past_what_the_slices_allow() -> None:
 
     def seen(length: int, slide: int, offset: int = 0, grouping: GroupingLayout = BY_KEY) -> Reader | None:
         found = query("c", Window(length, slide, offset), COMPONENTS[2], DOUBLE)
-        return reach_back(found, grouping, layout, 40, keep_on(kept, layout, 40))
+        return furthest_reader(found, grouping, layout, 40, first_kept(kept, layout, 40))
 
     assert seen(15, 15) == Reader(45, (0,))
     assert seen(12, 6, 3) == Reader(33, (0,))
     assert seen(14, 7) is None
     assert seen(12, 6, 3, GroupingLayout(1, ())) is None, "groups by other keys"
-    layout = replace(layout, retain=100)
+    layout = replace(layout, retention=100)
     assert seen(15, 15) == Reader(-60, (0,))
     kept[0] = 10
     assert seen(15, 15) == Reader(15, (0,)), "what earlier batches dropped is not kept longer now"
@@ -156,7 +156,7 @@ def test_a_pool_whose_rows_lie_behind_every_open_window_is_forgotten() -> None:
     layout = woven([[a, b]])
     for change in range(1, 20):
         parts = [[a], [b]] if change % 2 else [[a, b]]
-        layout = follow(Standing.of(layout), woven(parts), {}, 100 * change, 100 * change - 10, {})
+        layout = follow(PlanPools.of(layout), woven(parts), {}, 100 * change, 100 * change - 10, {})
         assert len(layout.older) <= 2
 
 
@@ -170,15 +170,15 @@ def test_who_reads_the_past_of_a_short_window_does_not_reach_behind_the_pools_th
         for n, w in (("a", Window(6, 3)), ("b", Window(300, 3)), *((n, Window(10, 5)) for n in "cde"))
     )
     layout = woven([[a, b]])
-    kept = keep_on({}, layout, 90)
-    layout = follow(Standing.of(layout), woven([[a, b, c]]), {"c": Reader(101, ())}, 101, 90, {0: 99})
-    kept = keep_on(kept, layout, 190)
+    kept = first_kept({}, layout, 90)
+    layout = follow(PlanPools.of(layout), woven([[a, b, c]]), {"c": Reader(101, ())}, 101, 90, {0: 99})
+    kept = first_kept(kept, layout, 190)
     # With another tree a change comes, and a has no open window left that needs pool 0.
-    layout = follow(Standing.of(layout), woven([[a, b, c], [d]]), {"d": Reader(201, ())}, 201, 190, {0: 99, 1: 199})
-    kept = keep_on(kept, layout, 195)
-    assert Standing.of(layout).readers["a"].pools == (1,)
-    assert Standing.of(layout).readers["b"].pools == (0, 1)
-    found = reach_back(e, BY_KEY, layout, 195, kept)
+    layout = follow(PlanPools.of(layout), woven([[a, b, c], [d]]), {"d": Reader(201, ())}, 201, 190, {0: 99, 1: 199})
+    kept = first_kept(kept, layout, 195)
+    assert PlanPools.of(layout).readers["a"].pools == (1,)
+    assert PlanPools.of(layout).readers["b"].pools == (0, 1)
+    found = furthest_reader(e, BY_KEY, layout, 195, kept)
     assert found is not None
     assert found.since is not None
     assert found.since > 100, "pool 0 has rows before that and lacks the edges"
@@ -188,9 +188,9 @@ def test_who_reads_the_past_does_not_take_one_that_has_not_arrived() -> None:
     a, b, c = (
         query(n, w, COMPONENTS[1], DOUBLE) for n, w in (("a", Window(10, 5)), ("b", Window(9, 3)), ("c", Window(9, 3)))
     )
-    before = Standing.of(woven([[a]]))
+    before = PlanPools.of(woven([[a]]))
     (arriving,) = woven([[b]]).current
     arriving = replace(arriving, number=7, queries=())
-    after = replace(woven([[a], [b]]), held=frozenset({"b"}))
+    after = replace(woven([[a], [b]]), backfilling=frozenset({"b"}))
     layout = follow(before, after, {"b": Reader(None, (7,))}, 101, 90, {0: 99}, [arriving], 8)
-    assert reach_back(c, BY_KEY, layout, 120, keep_on({}, layout, 120)) == Reader(102, (8,))
+    assert furthest_reader(c, BY_KEY, layout, 120, first_kept({}, layout, 120)) == Reader(102, (8,))

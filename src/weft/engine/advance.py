@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.engine.combine.registry import partial_from_spark
+from weft.engine.final.answers import AnswerInput, answer_tree
 from weft.engine.final.filter_counts import matched_rows
 from weft.engine.final.lateness import count_late_rows
-from weft.engine.final.single_slice import alone, answer_at_once
-from weft.engine.final.windows import Meter, answer_tree
+from weft.engine.final.refresh_meter import RefreshMeter
+from weft.engine.final.single_slice import answer_single_slices, is_single_slice
 from weft.engine.layout import FeedLayout, Layout, TreeLayout
-from weft.engine.partial.from_rows import Gathering, NotGathered
-from weft.engine.state.compaction import settle
+from weft.engine.partial.from_rows import ComponentFailed, RowGrouping
+from weft.engine.state.compaction import compact
 from weft.engine.state.groups import GroupIndex
 from weft.engine.state.partials import Partials
 from weft.engine.state.slices import State
@@ -25,23 +26,24 @@ from weft.kernels import plain
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one call gave. `added` are the partials that the state gained, by tree: what must be written down."""
+    """The result of one call. `added` are the new partials of the state, by tree: a checkpoint must store them."""
 
     answers: Mapping[str, pa.Table]
     state: State
     added: Mapping[int, Partials]
     groups: Mapping[int, GroupIndex]
-    """What the numbers in `added` stand for, by grouping."""
+    """The groups that the numbers in `added` stand for, by grouping."""
     late: Mapping[str, int]
+    """Rows that are too late for each query."""
     matched: Mapping[str, int]
-    """Rows that passed each query's filter."""
+    """Rows that pass each query's filter."""
     failed: Mapping[str, str]
-    """Queries that cannot be answered, for a reason that Spark would stop them for."""
+    """The error message of each query that cannot be answered; Spark would stop such a query."""
     synopses: int = 0
-    """Bytes of partials that have no fixed size, before what no later window covers was forgotten."""
+    """Bytes of partials without a fixed size, before slices that no later window covers are dropped."""
     scans: Mapping[str, float] = field(default_factory=dict)
     refreshes: Mapping[str, float] = field(default_factory=dict)
-    """Seconds that queries took which are answered at most so often: see `Meter`."""
+    """Seconds of SLIDE AT MOST queries: see `RefreshMeter`."""
 
 
 def advance(
@@ -50,92 +52,126 @@ def advance(
     until: int,
     layout: Layout,
     batch: int = 0,
-    whole: bool = False,
-    gathering: Gathering | None = None,
+    bounded: bool = False,
+    rows: RowGrouping | None = None,
 ) -> Step:
-    """Add the partials, answer the windows that end by `until`, and forget what no later window covers.
+    """Add the partials, answer the windows that end by `until`, and drop the slices that no later window covers.
 
-    `whole` says that these partials are all there ever is, one for each group, slice and signature. Feeds that come
-    as rows get their partials from `gathering`.
+    `bounded` says that no other partials exist, and that there is one per group, slice and signature. Feeds that get
+    rows instead of partials have their partials from `rows`.
 
     partials  (feed, slice, words..., keys..., components...), from Spark, in any order
-    answers   a table a query, as Spark's schema of it says; with revisions marked by `batch` where there may be some
+    answers   one table per query, in the query's schema; revisions have the number `batch`
     """
-    groups: dict[int, GroupIndex] = dict(state.groups)
-    kept: dict[int, Partials] = dict(state.trees)
-    taken: dict[int, Partials] = {}
-    added: dict[int, Partials] = {}
-    late: dict[str, int] = {}
-    matched: dict[str, int] = {}
-    answers: dict[str, pa.Table] = {}
-    failed: dict[str, str] = {}
-    before = None if state.watermark is None else layout.horizons(state.watermark)
-    after = layout.horizons(until)
+    received = _Received(state, until, layout)
     for feed in layout.feeds:
-        index = groups.setdefault(feed.grouping.number, GroupIndex(feed.grouping.keys))
-        try:
-            mine = _of(feed, partials, gathering)
-        except NotGathered as error:
-            failed |= {q.name: str(error) for t in feed.trees for q in t.queries if error.component in q.components}
-            continue
-        if whole and mine is not None and alone(feed, layout):
-            given, counted, not_given = answer_at_once(mine, feed, layout)
-            answers |= given
-            failed |= not_given
-            matched |= counted
-            continue
-        fresh = None if mine is None else _receive(mine, feed, index)
-        if fresh is not None:
-            for name, rows in matched_rows(fresh, feed).items():
-                matched[name] = matched.get(name, 0) + rows
-        for tree in feed.trees if fresh is not None else ():
-            assert fresh is not None
-            earliest = None
-            if state.watermark is not None and before is not None and not feed.replayed:
-                earliest = before[tree.number]
-                late |= count_late_rows(fresh, tree, layout, state.watermark)
-            new = _take_in(fresh, feed, tree, earliest)
-            taken[tree.number] = new
-            # What expires at once need not be written down.
-            added[tree.number] = new.where(new.slices >= after[tree.number])
-            older = kept.get(tree.number)
-            kept[tree.number] = new if older is None else older.merge(new, len(index))
+        received.take_feed(feed, partials, rows, bounded)
+    kept = received.kept
     synopses = sum(kept[t.number].synopsis_bytes(t.components) for t in layout.trees if t.number in kept)
-    meter = Meter()
+    meter = RefreshMeter()
+    inputs = AnswerInput(layout, state.watermark, until, kept, received.groups, received.new, batch)
     for tree in layout.current:
-        new = taken.get(tree.number, Partials.none())
-        index = groups[tree.grouping.number]
-        given, not_given = answer_tree(kept, new, tree, index, state.watermark, until, layout, batch, meter)
-        answers |= given
-        failed |= not_given
+        answers, failed = answer_tree(inputs, tree, meter)
+        received.answers |= answers
+        received.failed |= failed
+    return Step(
+        received.answers,
+        _left_state(state.watermark, until, kept, received.groups, layout),
+        received.added,
+        received.groups,
+        received.late,
+        received.matched,
+        received.failed,
+        synopses,
+        meter.scans,
+        meter.answers,
+    )
+
+
+class _Received:
+    """The partials of one batch, added to the state feed by feed, with what is counted on the way."""
+
+    def __init__(self, state: State, until: int, layout: Layout) -> None:
+        self._watermark = state.watermark
+        self._layout = layout
+        self._open_before = None if state.watermark is None else layout.horizons(state.watermark)
+        self._open_after = layout.horizons(until)
+        self.groups: dict[int, GroupIndex] = dict(state.groups)
+        self.kept: dict[int, Partials] = dict(state.trees)
+        self.new: dict[int, Partials] = {}
+        self.added: dict[int, Partials] = {}
+        self.late: dict[str, int] = {}
+        self.matched: dict[str, int] = {}
+        self.answers: dict[str, pa.Table] = {}
+        self.failed: dict[str, str] = {}
+
+    def take_feed(self, feed: FeedLayout, partials: pa.Table | None, rows: RowGrouping | None, bounded: bool) -> None:
+        index = self.groups.setdefault(feed.grouping.number, GroupIndex(feed.grouping.keys))
+        try:
+            of_feed = _of_feed(feed, partials, rows)
+        except ComponentFailed as error:
+            queries = [query for tree in feed.trees for query in tree.queries]
+            self.failed |= {q.name: str(error) for q in queries if error.component in q.components}
+            return
+        if of_feed is None:
+            return
+        if bounded and is_single_slice(feed, self._layout):
+            answers, matched, failed = answer_single_slices(of_feed, feed, self._layout)
+            self.answers |= answers
+            self.matched |= matched
+            self.failed |= failed
+            return
+        fresh = _sorted_partials(of_feed, feed, index)
+        for name, count in matched_rows(fresh, feed).items():
+            self.matched[name] = self.matched.get(name, 0) + count
+        for tree in feed.trees:
+            self._take_tree(tree, feed, fresh, len(index))
+
+    def _take_tree(self, tree: TreeLayout, feed: FeedLayout, fresh: Partials, group_count: int) -> None:
+        earliest = None
+        if self._watermark is not None and self._open_before is not None and not feed.backfill:
+            earliest = self._open_before[tree.number]
+            self.late |= count_late_rows(fresh, tree, self._layout, self._watermark)
+        new = _of_tree(fresh, feed, tree, earliest)
+        self.new[tree.number] = new
+        # Slices that expire with this batch are not written.
+        self.added[tree.number] = new.where(new.slices >= self._open_after[tree.number])
+        older = self.kept.get(tree.number)
+        self.kept[tree.number] = new if older is None else older.merge(new, group_count)
+
+
+def _left_state(
+    answered: int | None, until: int, kept: Mapping[int, Partials], groups: Mapping[int, GroupIndex], layout: Layout
+) -> State:
+    """The state for the next batch: the slices of windows that are still open after `until`, compacted."""
+    horizons, compactable = layout.horizons(until), layout.compactable(until)
+    compacted = {} if answered is None else layout.compactable(answered)
     trees = {}
-    answered = {} if state.watermark is None else layout.settled(state.watermark)
-    ended = layout.settled(until)
     for tree in layout.trees:
-        if tree.number in after and tree.number in kept:
-            live = kept[tree.number].where(kept[tree.number].slices >= after[tree.number])
-            count = len(groups[tree.grouping.number])
-            trees[tree.number] = settle(live, tree, answered.get(tree.number), ended[tree.number], count)
-    left = State(until, trees, groups).pruned(layout)
-    return Step(answers, left, added, groups, late, matched, failed, synopses, meter.scans, meter.answers)
+        if tree.number in horizons and tree.number in kept:
+            partials = kept[tree.number].where(kept[tree.number].slices >= horizons[tree.number])
+            group_count = len(groups[tree.grouping.number])
+            before, now = compacted.get(tree.number), compactable[tree.number]
+            trees[tree.number] = compact(partials, tree, before, now, group_count)
+    return State(until, trees, groups).pruned(layout)
 
 
-def _of(feed: FeedLayout, partials: pa.Table | None, gathering: Gathering | None) -> pa.Table | None:
-    """The feed's partials, in its own columns; None where it has none."""
-    if gathering is not None and feed in gathering:
-        return gathering.partials(feed)
+def _of_feed(feed: FeedLayout, partials: pa.Table | None, rows: RowGrouping | None) -> pa.Table | None:
+    """The feed's partials, in its own columns; None: it has none."""
+    if rows is not None and feed in rows:
+        return rows.partials(feed)
     if partials is None:
         return None
     names = dict.fromkeys(["slice", *feed.words, *feed.key_columns, *(n for of in feed.columns for n in of)])
-    # Where nothing came for a feed, its columns may not be there: the past of another query alone has fewer.
-    there = [name for name in names if name in partials.schema.names]
-    mine = pc.and_(pc.equal(partials.column("feed"), feed.number), pc.is_valid(partials.column("slice")))
-    found = partials.select(there).filter(mine)
-    return found if found.num_rows else None
+    # The columns of a feed without partials may be missing: a backfill has only the columns of its own query.
+    present = [name for name in names if name in partials.schema.names]
+    is_of_feed = pc.and_(pc.equal(partials.column("feed"), feed.number), pc.is_valid(partials.column("slice")))
+    of_feed = partials.select(present).filter(is_of_feed)
+    return of_feed if of_feed.num_rows else None
 
 
-def _receive(rows: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials:
-    """The feed's partials, their groups numbered, in the order of group and slice."""
+def _sorted_partials(rows: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials:
+    """The feed's partials with numbered groups, in the order of group and slice."""
 
     def column(name: str) -> pa.Array:
         return rows.column(name).combine_chunks()
@@ -149,11 +185,11 @@ def _receive(rows: pa.Table, feed: FeedLayout, index: GroupIndex) -> Partials:
     return Partials.sorted(groups, plain(column("slice"), np.int64), words, columns, len(index))
 
 
-def _take_in(fresh: Partials, feed: FeedLayout, tree: TreeLayout, earliest: int | None) -> Partials:
-    """What the tree keeps of the feed's partials: its own components, in its own slices, for windows still open."""
-    mine = fresh.keep([feed.components.index(c) for c in tree.components])
+def _of_tree(fresh: Partials, feed: FeedLayout, tree: TreeLayout, earliest: int | None) -> Partials:
+    """What the tree keeps of the feed's partials: its components, in its own slices, from the slice `earliest` on."""
+    of_tree = fresh.keep([feed.components.index(c) for c in tree.components])
     if earliest is not None:
-        mine = mine.where(mine.slices >= earliest)
-    if tree.edges == feed.edges or not len(mine):
-        return mine
-    return mine.fold(tree.edges, tree.components)
+        of_tree = of_tree.where(of_tree.slices >= earliest)
+    if tree.edges == feed.edges or not len(of_tree):
+        return of_tree
+    return of_tree.fold(tree.edges, tree.components)

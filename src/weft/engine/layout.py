@@ -1,6 +1,6 @@
-"""What the final aggregation must know of a plan, with every type bound: frozen, picklable, sent to each bucket.
+"""What the final aggregation needs of a plan, with every type bound: frozen, picklable, sent to each bucket.
 
-A tree says of itself what its partials hold, so that they can be read when the plan that made them is no more.
+A tree describes its own partials, so that they can be read after the plan that created them is replaced.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FOREVER = 2**62
 class FilterBit(NamedTuple):
     """Where a signature says whether a row passes a filter: a number in one of its words is from `least` to `most`.
 
-    Filters that ask where one column lies have one number, of the place between their limits; any other has a bit.
+    Range filters over one column share a number, the position between their limits. Any other filter has one bit.
     """
 
     word: int
@@ -37,17 +37,17 @@ class FilterBit(NamedTuple):
     def passed(self, words: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_]:
         """For each of the signatures in these words."""
         number = (words[self.word] >> self.shift) & self.mask
-        found: npt.NDArray[np.bool_] = (number >= self.least) & (number <= self.most)
-        return found
+        passes: npt.NDArray[np.bool_] = (number >= self.least) & (number <= self.most)
+        return passes
 
 
 MARKS = (pa.field("weft_revision", pa.int64(), False), pa.field("weft_retracted", pa.bool_(), False))
-"""Columns of answers that may be revised: 0, or the batch that sent it again; and whether there is none any more."""
+"""Columns of answers that may be revised: 0 or the batch that revised the row; whether the row is retracted."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLayout:
-    """An aggregate call: how its answer is read, and from which components."""
+    """An aggregate call: how its answer is computed, and from which components."""
 
     lower: AnswerLowering
     components: tuple[Component, ...]
@@ -66,30 +66,32 @@ class QueryLayout:
     having: Typed | None
     schema: pa.Schema
     since: int | None = None
-    """Windows that begin before it are not the query's; None: all are."""
+    """The query has no windows that begin before it; None: no limit."""
     until: int | None = None
-    """Windows that end after it are not the query's; None: all are."""
+    """The query has no windows that end after it; None: no limit."""
     older: tuple[int, ...] = ()
     """Trees of former plans that still hold rows of its windows."""
-    asked: Window | None = None
-    """At most: the window as it was asked for; `window` has one at every interval. None: every window is answered."""
+    requested_window: Window | None = None
+    """SLIDE AT MOST: the window in the SQL; `window` slides by the interval. None: every window is answered."""
     priority: int = 0
-    """At most: of queries that are due at the same time, the one with the greater priority comes first."""
+    """SLIDE AT MOST: of queries that are due at the same time, the one with the greater priority comes first."""
 
     @property
     def components(self) -> tuple[Component, ...]:
         return tuple(dict.fromkeys(c for call in self.calls for c in call.components))
 
     def first_open(self, watermark: int) -> int:
-        """The begin of the earliest window that may still be answered: the watermark has not passed it, or, where one
-        is answered now and then, it is the newest that it has passed."""
+        """The begin of the earliest window that may still be answered.
+
+        It is the first window that has not ended at the watermark; for SLIDE AT MOST the last that has.
+        """
         ended = self.window.last_ended(watermark)
-        return self.window.begin(ended + 1 if self.asked is None else ended)
+        return self.window.begin(ended + 1 if self.requested_window is None else ended)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupingLayout:
-    """Trees over the same keys number their groups alike, whatever plan they are of."""
+    """Trees over the same keys share their group numbers, also across plans."""
 
     number: int
     keys: tuple[pa.Field, ...]
@@ -100,33 +102,33 @@ class TreeLayout:
     """What each partial of a tree holds, and the queries that are answered from it."""
 
     number: int
-    """No tree of another plan of the job has the same."""
+    """Unique among the trees of all plans of the job."""
     grouping: GroupingLayout
     edges: Edges
     components: tuple[Component, ...]
     filters: Mapping[str | None, FilterBit | None]
     """The bit of each filter; None: every row of the tree passes it. The key None is for queries without one."""
     words: int
-    """How many words of bits a partial carries."""
+    """How many signature words a partial has."""
     queries: tuple[QueryLayout, ...]
     serving: Mapping[str, str] = field(default_factory=dict)
     """The technique that builds windows from slices, by operator."""
     begins: Edges | None = None
-    """The edges where windows begin: all that slices behind the watermark are still cut at. None: at every edge."""
+    """The edges where windows begin: slices before the watermark are compacted between them. None: every edge."""
     since: int | None = None
-    """Rows before it may lie in trees of former plans; None: it has seen all."""
+    """Rows before it may lie in trees of former plans; None: the tree has all rows."""
     home: int | None = None
-    """The bucket that it is in, all of it; None: each of its groups has one."""
+    """The bucket that holds all its groups; None: the groups are distributed over all buckets."""
 
     def reads(self, query: QueryLayout) -> tuple[str, ...]:
-        """What has to be prepared of the tree before a query is answered, a name for each component."""
+        """What the tree prepares before it answers a query: one name per component."""
         where = f"tree {self.number}, {query.filter}, every {query.window.slide}"
         return tuple(f"{c.kind}({', '.join(c.arguments)}) {c.setting} of {where}" for c in query.components)
 
 
 @dataclass(frozen=True, slots=True)
 class FeedLayout:
-    """One native pass. `key_columns` and `columns` name the physical columns of the partials that Spark sends."""
+    """One native aggregation. `key_columns` and `columns` name the columns of the partials that Spark sends."""
 
     number: int
     grouping: GroupingLayout
@@ -136,8 +138,8 @@ class FeedLayout:
     components: tuple[Component, ...]
     columns: tuple[tuple[str, ...], ...]
     trees: tuple[TreeLayout, ...]
-    replayed: bool = False
-    """Its rows came long ago and were read again for a query that joined: none of them is late."""
+    backfill: bool = False
+    """Its rows were read again for a query that joined: none of them is late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +151,19 @@ class Layout:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     """Kinds of components that weft does not define, such as those of users' aggregates, for executors."""
     older: tuple[TreeLayout, ...] = ()
-    """Trees of former plans: they take no more rows, and go when no open window needs theirs."""
-    fresh: frozenset[str] = frozenset()
-    """Queries that join with this batch: what ended before may still be theirs to answer."""
-    held: frozenset[str] = frozenset()
-    """Queries that wait for rows of the past: they keep all that comes, and answer nothing yet."""
-    lateness: int = 0
-    """Windows that ended so long ago are answered again when a late row comes for them."""
-    retain: int = 0
-    """The slices of windows that ended so long ago are kept, for queries that come later."""
+    """Trees of former plans: they get no new rows, and are removed when no open window needs their slices."""
+    joining: frozenset[str] = frozenset()
+    """Queries that join with this batch: they also answer windows that ended before it."""
+    backfilling: frozenset[str] = frozenset()
+    """Queries that wait for their backfill: they keep all slices, and answer nothing yet."""
+    allowed_lateness: int = 0
+    """A late row revises the answer of a window that ended at most so long ago."""
+    retention: int = 0
+    """The slices of windows that ended at most so long ago are kept for queries that join later."""
     refresh: Mapping[str, Refresh] = field(default_factory=dict)
-    """At most: the windows that queries are answered for in this batch; who is not named waits."""
+    """SLIDE AT MOST: the windows to answer in this batch; queries missing from the map are not refreshed in it."""
     answered: Mapping[str, int] = field(default_factory=dict)
-    """At most: the end of the window that each was answered for last."""
+    """SLIDE AT MOST: the end of the last window that each query answered."""
 
     @property
     def queries(self) -> tuple[QueryLayout, ...]:
@@ -173,13 +175,13 @@ class Layout:
 
     @property
     def trees(self) -> tuple[TreeLayout, ...]:
-        """All that the state may hold partials of."""
+        """All trees that the state may hold partials of."""
         return (*self.current, *self.older)
 
     def at(self, bucket: int) -> Layout:
-        """What there is to do in a bucket: not the trees that have their home in others.
+        """The layout of one bucket: without the trees whose home is another bucket.
 
-        A tree of a former plan is wherever somebody reads it.
+        A tree of a former plan is in every bucket with a query that reads it.
         """
         if all(tree.home is None for tree in self.current):
             return self
@@ -192,20 +194,20 @@ class Layout:
         return replace(self, feeds=tuple(replace(f, trees=tuple(map(change, f.trees))) for f in self.feeds))
 
     def closed(self, watermark: int) -> int:
-        """No window that ends by it is asked for again."""
-        return watermark - max(self.lateness, self.retain)
+        """No window that ends by it is answered or revised again."""
+        return watermark - max(self.allowed_lateness, self.retention)
 
-    def settled(self, watermark: int) -> dict[int, int]:
-        """By when each tree's slices may have grown together."""
-        waited = {n for t in self.current for q in t.queries if q.name in self.held for n in (t.number, *q.older)}
-        return {t.number: -FOREVER if t.number in waited else self.closed(watermark) for t in self.trees}
+    def compactable(self, watermark: int) -> dict[int, int]:
+        """The time until which the slices of each tree may be compacted."""
+        pools = {n for t in self.current for q in t.queries if q.name in self.backfilling for n in (t.number, *q.older)}
+        return {t.number: -FOREVER if t.number in pools else self.closed(watermark) for t in self.trees}
 
     def horizons(self, watermark: int) -> dict[int, int]:
-        """The earliest slice that each tree must keep when the watermark has passed this; a tree without is done."""
+        """The earliest slice that each tree must keep after the watermark; trees that are missing keep nothing."""
         earliest: dict[int, int] = {}
         for tree in self.current:
             for query in tree.queries:
-                opened = -FOREVER if query.name in self.held else query.first_open(self.closed(watermark))
+                opened = -FOREVER if query.name in self.backfilling else query.first_open(self.closed(watermark))
                 for number in (tree.number, *query.older):
                     earliest[number] = min(opened, earliest.get(number, opened))
         return earliest

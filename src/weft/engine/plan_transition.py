@@ -1,8 +1,10 @@
-"""One plan after another: which pools of partials go on, and from which each query also reads.
+"""The transition from one plan to the next: which pools of partials continue, and which of them each query reads.
 
-A plan changes between two batches. Rows of earlier batches lie in the trees of earlier plans, rows of later ones in the
-new trees, each row in one tree that its query reads; and as every tree's slices respect the edges of all its queries,
-a window takes slices from both sides without knowing of the change.
+A plan changes between two batches. Rows of earlier batches lie in trees of former plans, rows of later batches in the
+new trees, and each row lies in one tree that its query reads. The slices of every tree respect the edges of all its
+queries, so a window takes slices from both sides and does not depend on the change.
+
+A pool is the partials of one tree; it has the number of the tree.
 """
 
 from __future__ import annotations
@@ -16,30 +18,31 @@ from weft.model import Edges
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What a query reads: windows from `since` on, of the rows in these pools; the last is where rows still come in."""
+    """What a query reads: windows that begin at `since` or later, from these pools; the last pool gets the new rows."""
 
     since: int | None
     pools: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What a plan leaves to its successor: the trees that take rows, those that only keep some, and who reads them."""
+class PlanPools:
+    """What a plan leaves to the next one: trees that get rows, trees that only keep rows, and the queries' readers."""
 
     current: tuple[TreeLayout, ...]
     older: tuple[TreeLayout, ...]
     readers: Mapping[str, Reader]
 
     @classmethod
-    def of(cls, layout: Layout) -> Standing:
+    def of(cls, layout: Layout) -> PlanPools:
         readers = {q.name: Reader(q.since, (*q.older, tree.number)) for tree in layout.current for q in tree.queries}
         return cls(tuple(replace(t, queries=()) for t in layout.current), layout.older, readers)
 
 
-def take_up(before: Standing, bound: Layout) -> Layout:
-    """The layout that left this standing, of its queries as they are bound again: each where its rows came in.
+def restore_layout(before: PlanPools, bound: Layout) -> Layout:
+    """The layout that left these pools, with its queries as they are bound again: each query in the tree of its rows.
 
-    Which feed a tree had is not known, so this says what is kept and who reads it, and takes no rows.
+    The feed of a tree is not stored. So the layout says which partials are kept and which queries read them, and it
+    cannot take rows.
     """
     inside: dict[int, list[QueryLayout]] = {}
     for query in bound.queries:
@@ -52,55 +55,57 @@ def take_up(before: Standing, bound: Layout) -> Layout:
 
 
 def follow(
-    before: Standing,
+    before: PlanPools,
     after: Layout,
     joined: Mapping[str, Reader],
     cut: int | None,
     watermark: int | None,
     newest: Mapping[int, int],
-    arriving: Sequence[TreeLayout] = (),
-    given: int = 0,
+    backfilled: Sequence[TreeLayout] = (),
+    first_number: int = 0,
 ) -> Layout:
-    """`after` with trees numbered on from `before`, and every query reading on where it read.
+    """`after` with trees that are numbered on from `before`, and with every query reading the pools that it read.
 
-    `joined` are the queries that are new with this plan, and what they see of the past. No row before `cut` has yet
-    been given to a new tree; None: no row has come at all. `newest` is the last slice that each pool holds: those that
-    the open windows have left behind are done. `arriving` are pools that no plan has had, for those who wait for them;
-    who is fresh in `after` has waited, and its pools fill with this batch. Numbers below `given` were given before:
-    partials of a tree that is gone may still be kept, and another one must not take them for its own.
+    joined        the queries that are new with this plan, and the pools that they read
+    cut           no row before it is in a new tree; None: there are no rows yet
+    newest        the last slice of each pool: pools whose slices all end before the open windows are not read again
+    backfilled    pools of backfills, which no plan has had; queries in `after.joining` get theirs with this batch
+    first_number  lower numbers are taken: partials of a removed tree may still be stored, and no new tree may read them
     """
-    older = {t.number for t in before.older}
-    pools = (*before.current, *before.older, *arriving)
+    pools = (*before.current, *before.older, *backfilled)
+    readers = {q.name: joined.get(q.name) or _still_read(q, before, after, watermark, newest) for q in after.queries}
+    numbers = _numbers(before, after, readers, max(first_number, 1 + max((t.number for t in pools), default=-1)))
+    continued = {t.number: t.since for t in before.current}
 
-    def still_read(query: QueryLayout) -> Reader:
-        reader = before.readers[query.name]
-        if watermark is None or query.name in after.held | after.fresh:
-            return reader
-        opened = query.first_open(after.closed(watermark))
-        done = {p for p in older if p not in newest or newest[p] < opened}
-        return replace(reader, pools=tuple(p for p in reader.pools if p not in done))
-
-    readers = {q.name: joined.get(q.name) or still_read(q) for q in after.queries}
-    numbers = _numbers(before, after, readers, max(given, 1 + max((t.number for t in pools), default=-1)))
-    going = {t.number: t.since for t in before.current}
-
-    def successor(query: QueryLayout, number: int) -> QueryLayout:
+    def with_pools(query: QueryLayout, number: int) -> QueryLayout:
         reader = readers[query.name]
         return replace(query, since=reader.since, older=tuple(p for p in reader.pools if p != number))
 
-    def renewed(tree: TreeLayout) -> TreeLayout:
+    def numbered(tree: TreeLayout) -> TreeLayout:
         number = numbers[tree.number]
-        queries = tuple(successor(q, number) for q in tree.queries)
-        return replace(tree, number=number, since=going.get(number, cut), queries=queries)
+        queries = tuple(with_pools(q, number) for q in tree.queries)
+        return replace(tree, number=number, since=continued.get(number, cut), queries=queries)
 
-    feeds = tuple(replace(feed, trees=tuple(map(renewed, feed.trees))) for feed in after.feeds)
+    feeds = tuple(replace(feed, trees=tuple(map(numbered, feed.trees))) for feed in after.feeds)
     read = {number for feed in feeds for t in feed.trees for q in t.queries for number in q.older}
-    left = tuple(t for t in pools if t.number in read)
-    return replace(after, feeds=feeds, older=left, fresh=after.fresh | joined.keys())
+    older = tuple(t for t in pools if t.number in read)
+    return replace(after, feeds=feeds, older=older, joining=after.joining | joined.keys())
+
+
+def _still_read(
+    query: QueryLayout, before: PlanPools, after: Layout, watermark: int | None, newest: Mapping[int, int]
+) -> Reader:
+    """The pools that a query has read until now, without those whose slices are all before its open windows."""
+    reader = before.readers[query.name]
+    if watermark is None or query.name in after.backfilling | after.joining:
+        return reader
+    opened = query.first_open(after.closed(watermark))
+    done = {t.number for t in before.older if t.number not in newest or newest[t.number] < opened}
+    return replace(reader, pools=tuple(p for p in reader.pools if p not in done))
 
 
 def serves(tree: TreeLayout, query: QueryLayout, grouping: GroupingLayout) -> bool:
-    """Whether the tree's partials hold what the query needs: its groups, its filter, its components, and its edges."""
+    """Whether the tree's partials have the query's groups, filter, components and edges."""
     return (
         tree.grouping == grouping
         and query.filter in tree.filters
@@ -110,42 +115,39 @@ def serves(tree: TreeLayout, query: QueryLayout, grouping: GroupingLayout) -> bo
     )
 
 
-def keep_on(kept: Mapping[int, int], layout: Layout, watermark: int) -> dict[int, int]:
-    """The first slice from which on each tree has all that came to it, after a batch by this layout.
+def first_kept(kept: Mapping[int, int], layout: Layout, watermark: int) -> dict[int, int]:
+    """Per tree the first slice from which it has all its rows, after a batch with this layout.
 
-    It never goes back: what was dropped is not there again when a query joins that would have needed it.
+    It never moves back: dropped slices do not return when a query joins that needs them.
     """
     return {tree: max(first, kept.get(tree, first)) for tree, first in layout.horizons(watermark).items()}
 
 
-def pasts(layout: Layout, watermark: int) -> set[Reader]:
-    """Pools that together have all rows, each from its `since` on: trees that take rows, and what queries read.
+def complete_readers(layout: Layout, watermark: int) -> set[Reader]:
+    """Sets of pools that together have all rows since some time: the current trees, and the pools that queries read.
 
-    A query reads no more the pools that its own open windows are done with (see `follow`), though one with longer
-    windows may have the others kept from long before: its pools have all rows of those windows, and no more is sure.
-    Who waits for its past has pools that are still to be filled.
+    A query does not read the pools that are older than its open windows (see `follow`), even if another query with
+    longer windows keeps them. So its pools are complete only for its own open windows. The pools of a query that waits
+    for its backfill are not complete.
     """
-    found = {Reader(tree.since, (tree.number,)) for tree in layout.current}
-    standing, closed = Standing.of(layout).readers, layout.closed(watermark)
+    readers = {Reader(tree.since, (tree.number,)) for tree in layout.current}
+    by_query, closed = PlanPools.of(layout).readers, layout.closed(watermark)
     for query in layout.queries:
-        if query.name not in layout.held:
-            since, opened = standing[query.name].since, query.first_open(closed)
-            found.add(replace(standing[query.name], since=opened if since is None else max(since, opened)))
-    return found
+        if query.name not in layout.backfilling:
+            since, opened = by_query[query.name].since, query.first_open(closed)
+            readers.add(replace(by_query[query.name], since=opened if since is None else max(since, opened)))
+    return readers
 
 
-def reach_back(
+def furthest_reader(
     query: QueryLayout, grouping: GroupingLayout, layout: Layout, watermark: int, kept: Mapping[int, int]
 ) -> Reader | None:
-    """What a new query can see of the past: the slices that reach furthest back of those that will do.
-
-    `kept` is what batches left (see `keep_on`).
-    """
-    found = [take_over(query, grouping, layout, past, watermark, kept) for past in pasts(layout, watermark)]
-    return min((r for r in found if r is not None), key=lambda r: (r.since, r.pools), default=None)
+    """Of the kept slices that serve a new query, those that reach furthest back; `kept` is from `first_kept`."""
+    usable = [usable_reader(query, grouping, layout, r, watermark, kept) for r in complete_readers(layout, watermark)]
+    return min((r for r in usable if r is not None), key=lambda r: (r.since, r.pools), default=None)
 
 
-def take_over(
+def usable_reader(
     query: QueryLayout,
     grouping: GroupingLayout,
     layout: Layout,
@@ -153,45 +155,44 @@ def take_over(
     watermark: int,
     kept: Mapping[int, int],
 ) -> Reader | None:
-    """What a query sees that reads what another does, if all of that will do for it too."""
+    """The reader with the first window that it is complete for; None: some of its pools do not serve the query."""
     trees = {tree.number: tree for tree in layout.trees}
     if not reader.pools or not all(n in trees and serves(trees[n], query, grouping) for n in reader.pools):
         return None
-    # A pool that no batch has filled yet lacks nothing.
+    # A pool that has had no batch yet has dropped nothing.
     known = [kept[n] for n in reader.pools if n in kept]
     complete = max(known if reader.since is None else [*known, reader.since], default=layout.closed(watermark))
-    first = _first_whole(query, [trees[n] for n in reader.pools], complete, layout.closed(watermark))
+    first = _first_complete(query, [trees[n] for n in reader.pools], complete, layout.closed(watermark))
     return Reader(first, reader.pools)
 
 
-def _first_whole(query: QueryLayout, trees: Iterable[TreeLayout], complete: int, settled: int) -> int:
-    """The begin of the first window whose slices are all there, none of them grown together beyond its end."""
+def _first_complete(query: QueryLayout, trees: Iterable[TreeLayout], complete: int, compacted: int) -> int:
+    """The begin of the first window whose slices are all kept, and are not compacted across its end."""
     window = query.window
     first = window.first_begun(complete)
     if any(t.begins is not None and not t.begins.contains(Edges.of([window])) for t in trees):
-        first = max(first, window.last_ended(settled) + 1)
+        first = max(first, window.last_ended(compacted) + 1)
     return window.begin(first)
 
 
-def _numbers(before: Standing, after: Layout, readers: Mapping[str, Reader], following: int) -> dict[int, int]:
-    """A tree whose partials hold the same as those of a former tree goes on with its pool; others get numbers from
-    `following` on.
+def _numbers(before: PlanPools, after: Layout, readers: Mapping[str, Reader], following: int) -> dict[int, int]:
+    """The pool of each tree: a former pool if its partials have the same contents, else a number from `following` on.
 
-    Not where a query of another tree reads the pool as well: it would see the rows that come twice. Nor where a query
-    has moved in: the pool and the one that it comes from hold the same rows.
+    A pool is not continued if a query of another tree reads it too, because that query would read new rows twice. Nor
+    if a query has moved into the tree, because the pool and the query's former pool hold the same rows.
     """
     pools = {_contents(t): t.number for t in before.current}
     numbers: dict[int, int] = {}
     for tree in after.current:
         number = pools.pop(_contents(tree), None)
-        if number is None or not _may_go_on(number, {q.name for q in tree.queries}, readers.items()):
+        if number is None or not _may_continue(number, {q.name for q in tree.queries}, readers.items()):
             number = following
             following += 1
         numbers[tree.number] = number
     return numbers
 
 
-def _may_go_on(number: int, inside: set[str], readers: Iterable[tuple[str, Reader]]) -> bool:
+def _may_continue(number: int, inside: set[str], readers: Iterable[tuple[str, Reader]]) -> bool:
     return all(
         not reader.pools or number in reader.pools if name in inside else number not in reader.pools
         for name, reader in readers

@@ -22,7 +22,8 @@ def at_most(plan: Layout) -> Layout:
     """The same plan, whose queries leave it to weft when they are answered."""
     return plan.with_trees(
         lambda tree: replace(
-            tree, queries=tuple(replace(q, asked=Window(q.window.length, q.window.length)) for q in tree.queries)
+            tree,
+            queries=tuple(replace(q, requested_window=Window(q.window.length, q.window.length)) for q in tree.queries),
         )
     )
 
@@ -66,8 +67,7 @@ def test_every_answer_is_that_of_its_window_and_no_window_has_two(
 
 
 def test_queries_that_are_not_chosen_wait_and_find_their_newest_window_later() -> None:
-    plan = layout([Window(20, 10)])
-    plan = plan.with_trees(lambda t: replace(t, queries=tuple(replace(q, asked=Window(20, 20)) for q in t.queries)))
+    plan = at_most(layout([Window(20, 10)]))
     step = advance(State(), partials([(5, "a", 1.0), (15, "a", 2.0), (25, "a", 4.0)], plan), 25, plan)
     assert not step.answers
     later = replace(plan, refresh={"sum0": Refresh(20, 20, 20)})
@@ -78,8 +78,7 @@ def test_queries_that_are_not_chosen_wait_and_find_their_newest_window_later() -
 
 
 def test_rows_are_late_for_what_was_answered_only() -> None:
-    plan = layout([Window(20, 10)])
-    plan = plan.with_trees(lambda t: replace(t, queries=tuple(replace(q, asked=Window(20, 20)) for q in t.queries)))
+    plan = at_most(layout([Window(20, 10)]))
     state = advance(State(), partials([(5, "a", 1.0), (45, "a", 2.0)], plan), 45, plan).state
     late = partials([(35, "a", 1.0), (25, "a", 1.0)], plan)
     assert not advance(state, late, 45, plan).late

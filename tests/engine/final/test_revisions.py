@@ -21,7 +21,7 @@ def revised(plan: Layout, lateness: int) -> Layout:
             tree, queries=tuple(replace(q, schema=pa.schema([*q.schema, *MARKS])) for q in tree.queries)
         )
     )
-    return replace(marked, lateness=lateness)
+    return replace(marked, allowed_lateness=lateness)
 
 
 Place = tuple[str | None, int]

@@ -14,7 +14,7 @@ from hypothesis.strategies import DrawFn, composite, integers, none, one_of, sam
 
 from weft.aggregates import Component
 from weft.engine import FeedLayout, GroupingLayout
-from weft.engine.partial.from_rows import Gathering, NotGathered, Scattered
+from weft.engine.partial.from_rows import ComponentFailed, RowFeed, RowGrouping
 from weft.kernels.group_ids import number_rows
 from weft.model import Edges, Window
 
@@ -42,9 +42,9 @@ def feed(number: int, keys: int, words: tuple[str, ...] = ()) -> FeedLayout:
 FEEDS = (feed(0, 1), feed(3, 3, ("w0",)), feed(5, 0))
 OWN = {"slice": "x0", "c1": "x6", "c2": "x7", "c3": "x8"}
 SCATTERED = (
-    Scattered(0, "m0", 0, OWN | {"k0": "x1"}),
-    Scattered(3, "m0", 61, OWN | {"w0": "x5", "k0": "x4", "k1": "x2", "k2": "x3"}),
-    Scattered(5, "m0", 7, OWN),
+    RowFeed(0, "m0", 0, OWN | {"k0": "x1"}),
+    RowFeed(3, "m0", 61, OWN | {"w0": "x5", "k0": "x4", "k1": "x2", "k2": "x3"}),
+    RowFeed(5, "m0", 7, OWN),
 )
 
 
@@ -63,7 +63,7 @@ def tables(draw: DrawFn) -> list[dict[str, Any]]:
     return [row() for _ in range(draw(integers(0, 40)))]
 
 
-def by_loops(rows: list[dict[str, Any]], layout: FeedLayout, source: Scattered) -> dict[tuple[Any, ...], list[Any]]:
+def by_loops(rows: list[dict[str, Any]], layout: FeedLayout, source: RowFeed) -> dict[tuple[Any, ...], list[Any]]:
     names = ["slice", *layout.words, *layout.key_columns]
     found: dict[tuple[Any, ...], list[Any]] = defaultdict(lambda: [0, None, None, None])
     for row in rows:
@@ -81,7 +81,7 @@ def by_loops(rows: list[dict[str, Any]], layout: FeedLayout, source: Scattered) 
 def test_partials_of_rows_are_those_of_plain_loops(rows: list[dict[str, Any]]) -> None:
     halves = [rows[: len(rows) // 2], rows[len(rows) // 2 :]]
     table = pa.concat_tables([pa.Table.from_pylist(half, ROWS) for half in halves])
-    gathering = Gathering(table, SCATTERED, FEEDS)
+    gathering = RowGrouping(table, SCATTERED, FEEDS)
     for layout, source in zip(FEEDS, SCATTERED, strict=True):
         expected = by_loops(rows, layout, source)
         made = gathering.partials(layout)
@@ -97,8 +97,8 @@ def test_partials_of_rows_are_those_of_plain_loops(rows: list[dict[str, Any]]) -
 
 def test_a_sum_that_leaves_its_type_names_its_component() -> None:
     row = {"m0": 1, "x0": 0, "x1": 1, "x6": 2**63 - 1}
-    gathering = Gathering(pa.Table.from_pylist([row, row], ROWS), SCATTERED, FEEDS)
-    with pytest.raises(NotGathered, match="leaves the range of its type") as raised:
+    gathering = RowGrouping(pa.Table.from_pylist([row, row], ROWS), SCATTERED, FEEDS)
+    with pytest.raises(ComponentFailed, match="leaves the range of its type") as raised:
         gathering.partials(FEEDS[0])
     assert raised.value.component == COMPONENTS[1]
 

@@ -79,7 +79,7 @@ def test_settled_slices_answer_as_all_of_them_would(
             state = State(mark)
             for tables in segments:
                 state = state.with_tables(plan, [tables])
-            state = state.settled(plan)
+            state = state.compacted(plan)
     for name, table in advance(state, None, FOREVER, plan).answers.items():
         answers.setdefault(name, {}).update(rows(table))
     low = -1000

@@ -25,7 +25,7 @@ from tests.support.layouts import BY_KEY, COMPONENTS, DOUBLE, TIME, Entry, entri
 from tests.support.soak import SOAK
 from weft.calibration.weights import Weights
 from weft.engine import FOREVER, FeedLayout, Layout, State, TreeLayout, advance, to_table
-from weft.engine.plan_transition import keep_on
+from weft.engine.plan_transition import first_kept
 from weft.model import ACQ, Window, Workload
 from weft.optimizer import Stream
 from weft.optimizer.incremental import Curve
@@ -221,7 +221,7 @@ class Job:
         self.kept |= {n: to_table(p, step.state.groups[0]) for n, p in step.state.trees.items() if len(p)}
         parts = {n: SegmentPart(0, 0, int(p.slices.max())) for n, p in step.state.trees.items() if len(p)}
         segments = {0: (Segment("", self.batch, self.batch, 0, parts, 0),)}
-        kept = {} if latest is None else keep_on(self.record.kept, layout, mark)
+        kept = {} if latest is None else first_kept(self.record.kept, layout, mark)
         self.record = BatchRecord(self.batch, None if latest is None else mark, latest, segments, kept=kept)
 
     def _take_up(self) -> Layout:

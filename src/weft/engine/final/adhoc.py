@@ -1,4 +1,4 @@
-"""A query that is asked once, over the slices that a running job keeps."""
+"""Ad-hoc queries: one answer from the slices that a running job keeps."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from weft.engine.final.windows import Meter, answer_tree
+from weft.engine.final.answers import AnswerInput, answer_tree
+from weft.engine.final.refresh_meter import RefreshMeter
 from weft.engine.layout import GroupingLayout, Layout, QueryLayout, TreeLayout
-from weft.engine.plan_transition import Reader, pasts, take_over
+from weft.engine.plan_transition import Reader, complete_readers, usable_reader
 from weft.engine.project import EvaluationError
 from weft.engine.state.groups import GroupIndex
 from weft.engine.state.partials import Partials
@@ -20,8 +21,9 @@ from weft.model import Edges
 
 @dataclass(frozen=True, slots=True)
 class AdhocSource:
-    """The kept slices that a question is answered from: windows from `reader.since` on. `places` are where the
-    question's keys stand among the keys of the slices.
+    """The kept slices that answer an ad-hoc query, for windows that begin at `reader.since` or later.
+
+    `places` are the positions of the query's keys among the keys of the slices.
     """
 
     reader: Reader
@@ -36,24 +38,25 @@ def find_source(
     groupings: Mapping[int, tuple[str, ...]],
     kept: Mapping[int, int],
 ) -> AdhocSource | None:
-    """The slices that reach furthest back of those that hold what the query needs; its groups may be unions of theirs.
+    """Of the slices that hold what the query needs, those that reach furthest back; None: there are none.
 
-    `layout` is of what was written down, where slices never grow together; `kept` is what batches left of that.
+    A group of the query may be a union of groups of the slices. `layout` describes the slices in the segments, which
+    are never compacted; `kept` is the first slice that each tree still has (see `first_kept`).
     """
     trees = {tree.number: tree for tree in layout.trees}
-    found = []
-    for reader in pasts(layout, watermark):
+    sources = []
+    for reader in complete_readers(layout, watermark):
         grouping = trees[reader.pools[-1]].grouping
         if not set(keys) <= set(groupings[grouping.number]):
             continue
-        seen = take_over(query, grouping, layout, reader, watermark, kept)
-        if seen is not None:
-            found.append(AdhocSource(seen, tuple(groupings[grouping.number].index(key) for key in keys)))
-    return min(found, key=lambda source: (source.reader.since, source.reader.pools), default=None)
+        usable = usable_reader(query, grouping, layout, reader, watermark, kept)
+        if usable is not None:
+            sources.append(AdhocSource(usable, tuple(groupings[grouping.number].index(key) for key in keys)))
+    return min(sources, key=lambda source: (source.reader.since, source.reader.pools), default=None)
 
 
 def answer_once(state: State, query: QueryLayout, source: AdhocSource, layout: Layout, until: int) -> pa.Table:
-    """The rows of every window of the query that the source holds whole and that ended by `until`."""
+    """The rows of every window of the query that ended by `until` and whose slices are all in the source."""
     trees = {tree.number: tree for tree in layout.trees}
     *older, current = source.reader.pools
     finer = trees[current].grouping
@@ -68,14 +71,14 @@ def answer_once(state: State, query: QueryLayout, source: AdhocSource, layout: L
         for number in source.reader.pools
         if number in state.trees
     }
-    asked = replace(query, since=source.reader.since, older=tuple(older))
-    tree = replace(trees[current], grouping=coarser, queries=(asked,))
-    layout = replace(layout, lateness=0)
-    answers, failed = answer_tree(kept, Partials.none(), tree, groups, None, until, layout, 0, Meter())
+    from_source = replace(query, since=source.reader.since, older=tuple(older))
+    tree = replace(trees[current], grouping=coarser, queries=(from_source,))
+    layout = replace(layout, allowed_lateness=0)
+    inputs = AnswerInput(layout, None, until, kept, {coarser.number: groups})
+    answers, failed = answer_tree(inputs, tree, RefreshMeter())
     if failed:
         raise EvaluationError(failed[query.name])
-    found = answers.get(query.name)
-    return query.schema.empty_table() if found is None else found.cast(query.schema)
+    return answers[query.name].cast(query.schema) if query.name in answers else query.schema.empty_table()
 
 
 def _grouped(partials: Partials, numbers: np.ndarray[tuple[int], np.dtype[np.int32]], count: int) -> Partials:
@@ -86,7 +89,7 @@ def _grouped(partials: Partials, numbers: np.ndarray[tuple[int], np.dtype[np.int
 def why_not(
     query: QueryLayout, keys: tuple[str, ...], trees: Iterable[TreeLayout], groupings: Mapping[int, tuple[str, ...]]
 ) -> str:
-    """What the slices lack that come closest to answering the query."""
+    """What the slices that come closest to answering the query lack."""
     reasons = [
         f"none are grouped by {', '.join(keys)}",
         f"none say which rows pass {query.filter}" if query.filter else "all are of filtered rows",

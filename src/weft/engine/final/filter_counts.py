@@ -1,4 +1,4 @@
-"""How many rows each query's filter let through."""
+"""How many rows pass each query's filter."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from weft.engine.state.partials import Longs, Partials
 
 
 def matched_rows(fresh: Partials, feed: FeedLayout) -> dict[str, int]:
-    """Rows of the feed's partials that passed each query's filter; the first component counts rows.
+    """Rows of the feed's partials that pass each query's filter; the first component counts rows.
 
-    Rows are added up for each signature first: what a filter costs then depends on the number of signatures, not on
-    the number of partials.
+    Rows are added per signature first: the cost per filter then depends on the number of signatures, not on the number
+    of partials.
     """
     rows = fresh.columns[0][0].to_numpy(zero_copy_only=False)
     places, codes = _signatures(fresh)
@@ -21,18 +21,18 @@ def matched_rows(fresh: Partials, feed: FeedLayout) -> dict[str, int]:
     np.add.at(totals, codes, rows)
     words = [word[places] for word in fresh.words]
     counts: dict[FilterBit | None, int] = {None: int(totals.sum())}
-    found: dict[str, int] = {}
+    matched: dict[str, int] = {}
     for tree in feed.trees:
         for query in tree.queries:
             bit = tree.filters[query.filter]
             if bit is not None and bit not in counts:
                 counts[bit] = int(totals[bit.passed(words)].sum())
-            found[query.name] = counts[bit]
-    return found
+            matched[query.name] = counts[bit]
+    return matched
 
 
 def _signatures(fresh: Partials) -> tuple[Longs, Longs]:
-    """A place of each different signature, and for each partial which of them it has."""
+    """A position of each distinct signature, and for each partial the number of its signature."""
     codes = np.zeros(len(fresh), np.int64)
     for word in fresh.words:
         of_word = _coded(word)
@@ -43,6 +43,6 @@ def _signatures(fresh: Partials) -> tuple[Longs, Longs]:
 
 
 def _coded(values: Longs) -> Longs:
-    """Numbers from 0 for different values; by hashing, which is far cheaper than by order."""
+    """Numbers from 0 for different values; by hashing, which is much cheaper than sorting."""
     indices: Longs = pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int64)
     return indices

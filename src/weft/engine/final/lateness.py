@@ -32,11 +32,11 @@ class MissedWindows:
 
     @classmethod
     def of(cls, query: QueryLayout, closed: int, answered: Mapping[str, int]) -> MissedWindows | None:
-        """Of the windows that ended by `closed`, without those outside the query's life; None: there are none yet."""
+        """Of the windows that ended by `closed` within the query's lifetime; None: there are none yet."""
         w = query.window
         first = None if query.since is None else w.begin(w.first_begun(query.since))
         last = w.begin(w.last_ended(closed if query.until is None else min(closed, query.until)))
-        if query.asked is None:
+        if query.requested_window is None:
             return cls(w, first, last)
         end = answered.get(query.name)
         return None if end is None else cls(w, first, last, (end - w.length, end))
@@ -68,7 +68,7 @@ class MissedWindows:
 
 
 def count_late_rows(fresh: Partials, tree: TreeLayout, layout: Layout, watermark: int) -> dict[str, int]:
-    """How many rows came too late for each query of the tree; the first component of a partial counts its rows."""
+    """How many rows are too late for each query of the tree; the first component of a partial counts its rows."""
     closed = _closed(layout, watermark)
     early = np.flatnonzero(fresh.slices < closed)
     if not len(early):
@@ -77,7 +77,7 @@ def count_late_rows(fresh: Partials, tree: TreeLayout, layout: Layout, watermark
     rows = fresh.columns[0][0].to_numpy(zero_copy_only=False)[early]
     counts: dict[str, int] = {}
     for query in tree.queries:
-        missed = None if query.name in layout.held else MissedWindows.of(query, closed, layout.answered)
+        missed = None if query.name in layout.backfilling else MissedWindows.of(query, closed, layout.answered)
         if missed is None:
             continue
         # All times in a slice lie in the same windows, so its begin stands for them.
@@ -91,11 +91,11 @@ def count_late_rows(fresh: Partials, tree: TreeLayout, layout: Layout, watermark
 
 
 def late_condition(layout: Layout, watermark: int, time: str) -> str:
-    """Whether a row came too late for some query and passes its filter, as Spark SQL over the column `time`."""
+    """Whether a row is too late for some query and passes its filter, as Spark SQL over the column `time`."""
     closed = _closed(layout, watermark)
     conditions = set()
     for query in layout.queries:
-        missed = None if query.name in layout.held else MissedWindows.of(query, closed, layout.answered)
+        missed = None if query.name in layout.backfilling else MissedWindows.of(query, closed, layout.answered)
         if missed is not None:
             passes = "" if query.filter is None else f" AND ({query.filter})"
             conditions.add(f"({missed.to_sql(time)}{passes})")
@@ -104,4 +104,4 @@ def late_condition(layout: Layout, watermark: int, time: str) -> str:
 
 def _closed(layout: Layout, watermark: int) -> int:
     """Windows that ended by it are not answered again."""
-    return watermark - layout.lateness
+    return watermark - layout.allowed_lateness

@@ -1,6 +1,6 @@
-"""Windows of one slice over a table that is whole: each partial is an answer, with nothing to combine it with.
+"""Windows of one slice over a bounded table: each partial is an answer, and nothing has to be combined.
 
-Where next to every row has a group of its own, numbering and sorting groups would be most of the work.
+Where almost every row has its own group, numbering and sorting groups would be most of the work.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import pyarrow.compute as pc
 
 from weft.engine.combine.registry import partial_from_spark
 from weft.engine.final.lower import lower
-from weft.engine.final.windows import project
+from weft.engine.final.output_rows import output_rows
 from weft.engine.layout import FeedLayout, Layout, QueryLayout
 from weft.kernels import plain
 from weft.model import Edges, WeftError
 
 
-def alone(feed: FeedLayout, layout: Layout) -> bool:
+def is_single_slice(feed: FeedLayout, layout: Layout) -> bool:
     """Whether every partial of the feed is one answer of each of its queries."""
-    if feed.words or feed.replayed or any(c.keeps_values for c in feed.components):
+    if feed.words or feed.backfill or any(c.keeps_values for c in feed.components):
         return False
     return all(
         tree.edges == feed.edges
@@ -28,17 +28,17 @@ def alone(feed: FeedLayout, layout: Layout) -> bool:
         and not query.older
         and query.since is None
         and query.until is None
-        and query.asked is None
-        and query.name not in layout.held
+        and query.requested_window is None
+        and query.name not in layout.backfilling
         for tree in feed.trees
         for query in tree.queries
     )
 
 
-def answer_at_once(
+def answer_single_slices(
     partials: pa.Table, feed: FeedLayout, layout: Layout
 ) -> tuple[dict[str, pa.Table], dict[str, int], dict[str, str]]:
-    """The answers of the feed's queries, how many rows each had, and why some cannot be answered."""
+    """The answers of the feed's queries, the rows that each one counts, and the errors of those that failed."""
 
     def column(name: str) -> pa.Array:
         return partials.column(name).combine_chunks()
@@ -56,7 +56,7 @@ def answer_at_once(
     def answer(query: QueryLayout) -> pa.Table:
         calls = [lower(c.lower, [parts[component] for component in c.components], c.type) for c in query.calls]
         typed = [a if a.type == c.type else a.cast(c.type) for a, c in zip(calls, query.calls, strict=True)]
-        return project(query, keys, starts, typed, layout)
+        return output_rows(query, keys, starts, typed, layout)
 
     queries = [query for tree in feed.trees for query in tree.queries]
     for query in queries:

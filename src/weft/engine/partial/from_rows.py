@@ -1,7 +1,7 @@
-"""Rows that come to a bucket as they are, and the partials that feeds have of them.
+"""Partials that a bucket builds from rows, for feeds that Spark does not aggregate.
 
-Where next to every row has a group of its own, a row for each grouping is more than the row itself: it is sent once to
-each bucket that has a group of its, and told apart there, in one hash table a feed.
+Where almost every row has its own group, one partial per row and grouping is larger than the row itself. Such a row is
+sent once to each bucket that has one of its groups, and the bucket groups it with one hash table per feed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from weft.model import RunError, WeftError
 Longs = NDArray[np.int64]
 
 
-class NotGathered(RunError):
-    """A component that some rows have none of: their sum leaves its type."""
+class ComponentFailed(RunError):
+    """A component that cannot be computed for some group, because its sum leaves the range of its type."""
 
     def __init__(self, component: Component, reason: str) -> None:
         super().__init__(reason)
@@ -35,35 +35,35 @@ class NotGathered(RunError):
 
 
 @dataclass(frozen=True, slots=True)
-class Scattered:
-    """Where rows have what a feed's partials are made of."""
+class RowFeed:
+    """A feed that gets rows, and the columns of the rows that its partials are built from."""
 
     feed: int
     mask: str
-    """The column with a bit that says of a row whether its group is in this bucket."""
+    """The column with the bit that says whether a row's group is in this bucket."""
     bit: int
     columns: Mapping[str, str]
-    """The column of the rows for each of the partials; how many rows there are is counted."""
+    """The rows' column for each column of the partials; there is none for row counts."""
 
 
-class Gathering:
-    """The rows of a bucket. Whatever tells groups apart is numbered once for all feeds."""
+class RowGrouping:
+    """The rows of a bucket. The columns that groups, slices and signatures depend on are encoded once for all feeds."""
 
-    def __init__(self, rows: pa.Table, scattered: Sequence[Scattered], feeds: Sequence[FeedLayout]) -> None:
-        self._scattered = {one.feed: one for one in scattered}
-        read = dict.fromkeys(name for one in scattered for name in (one.mask, *one.columns.values()))
+    def __init__(self, rows: pa.Table, row_feeds: Sequence[RowFeed], feeds: Sequence[FeedLayout]) -> None:
+        self._row_feeds = {one.feed: one for one in row_feeds}
+        read = dict.fromkeys(name for one in row_feeds for name in (one.mask, *one.columns.values()))
         self._columns: dict[str, pa.Array] = {name: rows.column(name).combine_chunks() for name in read}
         by = dict.fromkeys(
-            self._scattered[feed.number].columns[name]
+            self._row_feeds[feed.number].columns[name]
             for feed in feeds
-            if feed.number in self._scattered
-            for name in _telling(feed)
+            if feed.number in self._row_feeds
+            for name in _identity(feed)
         )
         encoded, self._places, width = [], dict[str, list[int]](), 0
         for name in by:
             column = self._columns[name]
             codes = code_for(rows.schema.field(name)).encode(column)
-            if not column.null_count:  # then a number that says whether it is NULL says nothing
+            if not column.null_count:  # then the number that marks NULL is not needed
                 codes = codes[:, :1]
             encoded.append(codes)
             self._places[name] = list(range(width, width + codes.shape[1]))
@@ -71,38 +71,38 @@ class Gathering:
         self._codes: Longs = plain(np.column_stack(encoded), np.int64)
 
     def __contains__(self, feed: FeedLayout) -> bool:
-        return feed.number in self._scattered
+        return feed.number in self._row_feeds
 
     def partials(self, feed: FeedLayout) -> pa.Table | None:
         """rows      (masks..., columns...)
-        partials  (slice, words..., keys..., components...), one for each group, slice and signature of the feed
+        partials  (slice, words..., keys..., components...), one per group, slice and signature of the feed
 
-        None: no row has a group here.
+        None: no row has a group in this bucket.
         """
-        source = self._scattered[feed.number]
-        mine: Longs = np.flatnonzero(self._columns[source.mask].to_numpy() & np.int64(1 << source.bit))
-        if not len(mine):
+        source = self._row_feeds[feed.number]
+        in_bucket: Longs = np.flatnonzero(self._columns[source.mask].to_numpy() & np.int64(1 << source.bit))
+        if not len(in_bucket):
             return None
-        telling = _telling(feed)
-        places = [place for name in telling for place in self._places[source.columns[name]]]
-        groups, firsts = number_rows(self._codes, np.array(places, np.int64), mine)
+        identity = _identity(feed)
+        places = [place for name in identity for place in self._places[source.columns[name]]]
+        groups, firsts = number_rows(self._codes, np.array(places, np.int64), in_bucket)
         offsets = group_offsets(groups, len(firsts))
-        order = pa.array(mine[counting_order(groups, np.arange(len(mine)), len(firsts))])
+        order = pa.array(in_bucket[counting_order(groups, np.arange(len(in_bucket)), len(firsts))])
         first = pa.array(firsts)
-        found = {name: self._columns[source.columns[name]].take(first) for name in telling}
+        partials = {name: self._columns[source.columns[name]].take(first) for name in identity}
         for component, names in zip(feed.components, feed.columns, strict=True):
             if isinstance(component.definition.combine, RowCount):
-                found[names[0]] = pa.array(np.diff(offsets))
+                partials[names[0]] = pa.array(np.diff(offsets))
                 continue
             columns = tuple(self._columns[source.columns[name]].take(order) for name in names)
             try:
                 combined = combiner_of(component.definition, columns).combine(offsets[:-1], offsets[1:])
             except WeftError as error:
-                raise NotGathered(component, str(error)) from None
-            found.update(zip(names, combined, strict=True))
-        return pa.table(found)
+                raise ComponentFailed(component, str(error)) from None
+            partials.update(zip(names, combined, strict=True))
+        return pa.table(partials)
 
 
-def _telling(feed: FeedLayout) -> tuple[str, ...]:
-    """What tells the feed's partials apart."""
+def _identity(feed: FeedLayout) -> tuple[str, ...]:
+    """The columns that identify a partial of the feed."""
     return ("slice", *feed.words, *feed.key_columns)

@@ -1,1 +1,1 @@
-"""What a bucket keeps: slices with their partials and groups, and their compaction."""
+"""The state of a bucket: slices with their partials and groups, and their compaction."""

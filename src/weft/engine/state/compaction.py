@@ -1,10 +1,10 @@
-"""Partials that no open window tells apart become one: what Cutty keeps, and what many batches bring for one slice.
+"""Compaction of slices: partials that no open window separates become one (Cutty), also those of several batches.
 
-A window that begins or ends within a slice needs a cut there until it is answered. Behind the watermark every end has
-been; only the edges where windows begin are still asked for, so complete slices grow together between those:
+A window needs a cut where it ends until it is answered. Before the watermark all windows have ended, so only the edges
+where windows begin are still needed, and complete slices are merged between those:
 
-    edges              | a   | b | c   | d | e        windows begin at a, c and e and end at b and d
-    behind the mark    | a         | c     |
+    edges                   | a   | b | c   | d | e     windows begin at a, c and e and end at b and d
+    before the watermark    | a         | c     |
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from weft.engine.layout import TreeLayout
 from weft.engine.state.partials import Partials, floored
 
 WORTH = 4
-"""Partials are combined where that is the end of one in so many."""
+"""Partials are compacted where that removes at least one in so many."""
 
 
-def settle(partials: Partials, tree: TreeLayout, answered: int | None, until: int, group_count: int) -> Partials:
-    """The same partials, fewer where it is worth the copy. Those complete by `answered` have been looked at before.
+def compact(partials: Partials, tree: TreeLayout, answered: int | None, until: int, group_count: int) -> Partials:
+    """The same rows in fewer partials, where that is worth the copy; slices complete by `answered` are compact already.
 
-    Windows that end by `until` are not asked for again. A late row may still come for a slice that has grown together:
-    it stands beside it, as its windows either hold both or have been answered.
+    Windows that end by `until` are not answered again. A late row for a compacted slice stays a partial beside it: each
+    window either holds both or is closed.
     """
     begins = tree.begins or tree.edges
     done = tree.edges.floor(until)

@@ -1,4 +1,4 @@
-"""Groups of a bucket as dense numbers: partials carry the number, the keys are kept once."""
+"""Groups of a bucket as dense numbers: partials hold the number, and the keys are stored once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GroupIndex:
         self._chunks: list[list[pa.Array]] = [[] for _ in fields]
         self._columns: list[pa.Array] | None = None
         self._ids: dict[Any, int] | None = None
-        """By key, once groups come a second time: what is seen once, as of a bounded table, need not be looked up."""
+        """By key, from the second call of `number` on: a bounded table has only one call, and needs no lookup."""
         self._count = 0
 
     def __len__(self) -> int:
@@ -60,7 +60,7 @@ class GroupIndex:
 
     @property
     def columns(self) -> list[pa.Array]:
-        """The key columns, a row a group."""
+        """The key columns, one row per group."""
         if self._columns is None:
             self._columns = [
                 pa.concat_arrays(chunks) if chunks else pa.array([], field.type)
@@ -89,7 +89,7 @@ def _dictionary(groups: Ids, column: pa.Array) -> pa.Array:
 
 
 def _codes(column: pa.Array) -> tuple[npt.NDArray[np.int64], int]:
-    """A number for each row, equal where the values are, and how many there are."""
+    """A number for each row, equal for equal values, and how many distinct values there are."""
     if pa.types.is_dictionary(column.type):
         codes, count = _codes(pa.concat_arrays([column.dictionary, pa.nulls(1, column.type.value_type)]))
         places = column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False)
@@ -107,7 +107,7 @@ def _decoded(column: pa.Array) -> pa.Array:
 
 
 def _combine(parts: list[tuple[npt.NDArray[np.int64], int]], rows: int) -> tuple[npt.NDArray[np.int64], Any]:
-    """One code a row from the codes of its columns, and the first row that has each code."""
+    """One code per row from the codes of its columns, and the first row that has each code."""
     codes = np.zeros(rows, np.int64)
     count = 1
     for column, distinct in parts:
@@ -121,12 +121,12 @@ def _combine(parts: list[tuple[npt.NDArray[np.int64], int]], rows: int) -> tuple
 
 
 def _keys(columns: list[pa.Array]) -> list[Any]:
-    """A value for each group; without keys there is one."""
+    """One hashable value per group; without keys there is one group."""
     return list(zip(*map(_hashable, columns), strict=True)) if columns else [()]
 
 
 def _hashable(column: pa.Array) -> list[Any]:
-    """Values as Python can hash them, NaN equal to NaN."""
+    """Values that Python can hash, NaN equal to NaN."""
     if pa.types.is_temporal(column.type) and not pa.types.is_interval(column.type):
         width = pa.int32() if column.type.bit_width == 32 else pa.int64()
         return column.view(width).to_pylist()  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The partials of a tree, sorted by group and slice: what a bucket keeps, and what it adds to it."""
+"""The partials of a tree, sorted by group and slice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Columns = tuple[tuple[pa.Array, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Partials:
-    """Ascending by (group, slice); a slice may have several: one a signature, and one more for each late arrival."""
+    """Ascending by (group, slice); a slice may have several: one per signature, and more after late rows."""
 
     groups: npt.NDArray[np.int32]
     slices: Longs
@@ -34,11 +34,11 @@ class Partials:
         return len(self.slices)
 
     def slice_count(self) -> int:
-        """How many different slices there are, over all groups."""
+        """How many distinct slices there are, over all groups."""
         return int(pc.count_distinct(pa.array(self.slices)).as_py())
 
     def synopsis_bytes(self, components: Sequence[Component]) -> int:
-        """What the columns of components without a fixed size take."""
+        """The size of the columns of components without a fixed size."""
         held = (c for component, c in zip(components, self.columns) if component.keeps_values)
         return sum(column.nbytes for columns in held for column in columns)
 
@@ -72,7 +72,7 @@ class Partials:
         return offsets
 
     def merge(self, newer: Partials, group_count: int) -> Partials:
-        """Both together, in order; linear, and for equal slices the older stand first."""
+        """Both in one order, in linear time; for equal slices the older partials come first."""
         if not len(self):
             return newer
         if not len(newer):
@@ -89,7 +89,7 @@ class Partials:
         return both.take(merge_order(self.groups, self.slices, newer.groups, newer.slices, group_count))
 
     def fold(self, edges: Edges, components: Sequence[Component]) -> Partials:
-        """The same rows in the slices of `edges`, one partial for each group, slice and signature."""
+        """The same rows in the slices of `edges`, one partial per group, slice and signature."""
         if not len(self):
             return self
         # Flooring keeps the order by (group, slice).
@@ -100,8 +100,10 @@ class Partials:
         return self.combined(slices, order, starts, components)
 
     def runs(self, slices: Longs) -> tuple[Longs | None, Longs]:
-        """Where partials of one group, slice and signature begin, if the slices were these; first the order in which
-        they stand together, None for as they are."""
+        """The order that puts equal (group, slice, signature) together, and where each run of them begins.
+
+        `slices` replace the partials' own slices. An order of None: the partials are in this order already.
+        """
         keys: list[npt.NDArray[Any]] = [self.groups, slices, *self.words]
         order: Longs | None = None
         if self.words:  # only the signatures inside a slice may be mixed
@@ -113,7 +115,7 @@ class Partials:
         return order, np.flatnonzero(np.concatenate([np.ones(min(1, len(slices)), bool), differ]))
 
     def combined(self, slices: Longs, order: Longs | None, starts: Longs, components: Sequence[Component]) -> Partials:
-        """One partial for each of the `runs`."""
+        """One partial per run (see `runs`)."""
         partials = replace(self, slices=slices)
         if order is not None:
             partials = partials.take(order)
@@ -132,5 +134,5 @@ class Partials:
 def floored(times: Longs, edges: Edges) -> Longs:
     """The greatest edge not after each time."""
     slides, shifts = zip(*edges.classes, strict=True)
-    found: Longs = floor_edges(times, np.array(slides, np.int64), np.array(shifts, np.int64))
-    return found
+    floors: Longs = floor_edges(times, np.array(slides, np.int64), np.array(shifts, np.int64))
+    return floors

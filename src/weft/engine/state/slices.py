@@ -1,4 +1,4 @@
-"""What a bucket keeps between batches: the partials that some open window still covers."""
+"""The state of a bucket between batches: the partials that some open window still covers."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from weft.engine.layout import Layout, TreeLayout
-from weft.engine.state.compaction import settle
+from weft.engine.state.compaction import compact
 from weft.engine.state.groups import GroupIndex
 from weft.engine.state.partials import Partials
 from weft.kernels import plain
 
 PRUNE = 4
-"""Groups are numbered anew when fewer than one in so many still has a partial."""
+"""Groups are renumbered when fewer than one in so many still has a partial."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """The partials of each tree by its number; trees of a grouping share their group numbers.
 
-    Windows that end by `watermark` have been answered; None: none has.
+    Windows that end by `watermark` are answered; None: no window is.
     """
 
     watermark: int | None = None
@@ -31,29 +31,29 @@ class State:
     groups: Mapping[int, GroupIndex] = field(default_factory=dict)
 
     def with_tables(self, layout: Layout, stored: Sequence[Mapping[int, pa.Table]]) -> State:
-        """This state and what `to_table` wrote of others, oldest first: a tree's table by its number."""
+        """This state and the tables that `to_table` wrote, oldest first: each maps a tree's number to its table."""
         groups, trees = dict(self.groups), dict(self.trees)
         for tree in layout.trees:
-            mine = [table for tables in stored if (table := tables.get(tree.number)) is not None and table.num_rows]
-            if not mine:
+            of_tree = [table for tables in stored if (table := tables.get(tree.number)) is not None and table.num_rows]
+            if not of_tree:
                 continue
             index = groups.setdefault(tree.grouping.number, GroupIndex(tree.grouping.keys))
-            newer = _from_tables(mine, tree, index)
+            newer = _from_tables(of_tree, tree, index)
             older = trees.get(tree.number)
             trees[tree.number] = newer if older is None else older.merge(newer, len(index))
         return State(self.watermark, trees, groups)
 
-    def settled(self, layout: Layout) -> State:
-        """As the batches before would have left it: what was read from segments has a partial for each of them."""
+    def compacted(self, layout: Layout) -> State:
+        """The state as batches leave it: one that was read from segments still has a partial per slice and segment."""
         if self.watermark is None:
             return self
-        settled = layout.settled(self.watermark)
+        until = layout.compactable(self.watermark)
         trees = {
-            tree.number: settle(
+            tree.number: compact(
                 self.trees[tree.number],
                 tree,
                 None,
-                settled[tree.number],
+                until[tree.number],
                 len(self.groups[tree.grouping.number]),
             )
             for tree in layout.trees
@@ -68,8 +68,8 @@ class State:
             index = groups.get(grouping.number)
             if index is None or len(index) < 1000:
                 continue
-            mine = [t.number for t in layout.trees if t.grouping == grouping and t.number in trees]
-            live = np.unique(np.concatenate([trees[n].groups for n in mine])) if mine else np.empty(0, np.int32)
+            numbers = [t.number for t in layout.trees if t.grouping == grouping and t.number in trees]
+            live = np.unique(np.concatenate([trees[n].groups for n in numbers])) if numbers else np.empty(0, np.int32)
             if len(live) * PRUNE >= len(index):
                 continue
             smaller = GroupIndex(grouping.keys)
@@ -77,7 +77,7 @@ class State:
             order = pa.array(live)
             renumbered[live] = smaller.number([c.take(order) for c in index.columns], len(live))
             groups[grouping.number] = smaller
-            for number in mine:
+            for number in numbers:
                 trees[number] = _renumber(trees[number], renumbered, len(smaller))
         return State(self.watermark, trees, groups)
 
@@ -87,7 +87,7 @@ def _renumber(old: Partials, numbers: npt.NDArray[np.int32], count: int) -> Part
 
 
 def to_table(partials: Partials, index: GroupIndex) -> pa.Table:
-    """Partials with their keys written out: what a segment holds of a tree."""
+    """The partials of a tree with their key values, as a segment stores them."""
     names = ["slice", *(f"w{i}" for i in range(len(partials.words)))]
     arrays: list[pa.Array] = [pa.array(partials.slices), *(pa.array(w) for w in partials.words)]
     for i, column in enumerate(index.keys_of(partials.groups)):
@@ -101,7 +101,7 @@ def to_table(partials: Partials, index: GroupIndex) -> pa.Table:
 
 
 def _from_tables(tables: Sequence[pa.Table], tree: TreeLayout, index: GroupIndex) -> Partials:
-    """All at once, and sorted once: there are as many as there were batches."""
+    """The partials of all tables, sorted once: there is one table per batch."""
 
     def column(name: str) -> pa.Array:
         return pa.chunked_array([chunk for table in tables for chunk in table.column(name).chunks]).combine_chunks()
@@ -116,7 +116,7 @@ def _from_tables(tables: Sequence[pa.Table], tree: TreeLayout, index: GroupIndex
 
 
 def _key(tables: Sequence[pa.Table], name: str) -> pa.Array:
-    """A key column of all, each value once where some have it so."""
+    """A key column of all tables; a dictionary if it is one in some of them."""
     chunks = [chunk for table in tables for chunk in table.column(name).chunks]
     if any(pa.types.is_dictionary(chunk.type) for chunk in chunks):
         encoded = [c if pa.types.is_dictionary(c.type) else c.dictionary_encode() for c in chunks]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from weft.aggregates import Component
 from weft.engine import GroupingLayout, Layout, TreeLayout
 from weft.engine.layout import FilterBit
-from weft.engine.plan_transition import Reader, Standing
+from weft.engine.plan_transition import PlanPools, Reader
 from weft.model import Edges, Ttl
 from weft.plan import Plan
 from weft.spark.checkpoint.files import CheckpointFiles, refuse_unknown_keys
@@ -64,7 +64,7 @@ class PlanRecord:
     """The first batch that runs by it."""
     texts: Mapping[str, str]
     """Each query as plain Spark would run it, or as it was written where Spark has no words for it."""
-    standing: Standing
+    standing: PlanPools
     groupings: tuple[tuple[str, ...], ...]
     """The key expressions of each grouping, by its number."""
     joined: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ def read_plan(files: CheckpointFiles, name: str) -> PlanRecord:
 def plan_record(batch: int, layout: Layout, next_tree: int = 0, **rest: Any) -> PlanRecord:
     next_tree = max(next_tree, 1 + max(tree.number for tree in layout.trees))
     return PlanRecord(
-        batch=batch, standing=Standing.of(layout), fresh=tuple(sorted(layout.fresh)), next_tree=next_tree, **rest
+        batch=batch, standing=PlanPools.of(layout), fresh=tuple(sorted(layout.joining)), next_tree=next_tree, **rest
     )
 
 
@@ -187,7 +187,7 @@ def _plan_from(value: Mapping[str, Any]) -> PlanRecord:
     return PlanRecord(
         batch=value["batch"],
         texts=value["texts"],
-        standing=Standing(current, older, readers),
+        standing=PlanPools(current, older, readers),
         groupings=tuple(map(tuple, value["groupings"])),
         joined=tuple(value["live"]),
         dropped={n: (t,) if isinstance(t, str) else tuple(t) for n, t in value["dropped"].items()},

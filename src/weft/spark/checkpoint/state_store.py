@@ -114,7 +114,7 @@ class StateStore:
         """`state` with what segments add to it, each of some trees."""
         state = state.with_tables(layout, [self.read(segment, trees) for segment, trees in unread])
         state = replace(state, watermark=watermark)
-        return state.settled(layout) if unread else state
+        return state.compacted(layout) if unread else state
 
     def grow(
         self,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from weft.engine import FOREVER
-from weft.engine.partial.from_rows import Scattered
+from weft.engine.partial.from_rows import RowFeed
 from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.execution.batch_input import BatchInput
 from weft.spark.execution.watermark import EventTime
@@ -31,7 +31,7 @@ class BatchContext:
     """Spark does not know of it: no row has arrived, or none will any more."""
     native_seconds: float | None = None
     """From the begin until the partials were made; None: they are made while windows are answered."""
-    scattered: tuple[Scattered, ...] = ()
+    scattered: tuple[RowFeed, ...] = ()
     """Feeds that come as rows."""
 
     @property

@@ -75,6 +75,6 @@ def has_open_windows(layout: Layout, before: BatchRecord) -> bool:
     """Whether some window holds rows and is not answered yet."""
     if before.watermark is None:
         return False
-    opened = replace(layout, lateness=0, retain=0).horizons(before.watermark)
+    opened = replace(layout, allowed_lateness=0, retention=0).horizons(before.watermark)
     newest = before.newest
     return any(newest.get(tree, -FOREVER) >= first for tree, first in opened.items())

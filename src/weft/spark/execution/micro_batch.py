@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.engine import Layout
-from weft.engine.plan_transition import keep_on
+from weft.engine.plan_transition import first_kept
 from weft.model import RunError
 from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.bucket_map import BucketMap
@@ -208,7 +208,7 @@ class MicroBatchRunner:
             drained=watermark == END_OF_STREAM,
             empty_batches=before.empty_batches + context.idle,
             schedule=chosen.measured(reports, seconds, context.event_seconds, self.interval, cores),
-            kept={} if watermark is None else keep_on(before.kept, layout, watermark),
+            kept={} if watermark is None else first_kept(before.kept, layout, watermark),
             input_digest=context.input_digest,
             bucket_map_file=self.bucket_map_file,
         )

@@ -48,9 +48,9 @@ def asked(layout: Layout) -> Iterator[AtMostQuery]:
     """The queries that leave it to weft when they are answered."""
     for tree in layout.current:
         for query in tree.queries:
-            if query.asked is not None and query.name not in layout.held:
+            if query.requested_window is not None and query.name not in layout.backfilling:
                 asks = repr((query.filter, query.calls, query.outputs, query.having))
-                window, interval = query.asked, query.window.slide
+                window, interval = query.requested_window, query.window.slide
                 yield AtMostQuery(query.name, tree.reads(query), asks, window, interval, query.since, query.priority)
 
 

@@ -234,7 +234,7 @@ class StreamExecution:
 
     def _run_idle(self, before: BatchRecord, watermark: int) -> tuple[BatchRecord, BatchMetrics]:
         def run(runner: MicroBatchRunner, begun: float) -> tuple[BatchRecord, BatchMetrics]:
-            held = runner.physical.layout.held
+            held = runner.physical.layout.backfilling
             if held and watermark == END_OF_STREAM:  # somebody stops the run meanwhile
                 raise RunFailed(
                     f"{', '.join(sorted(held))} did not get the rows of the past, and no batch comes after this one; "

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from weft.aggregates import learn
 from weft.engine import FOREVER, Layout, State, Step, advance, to_table
-from weft.engine.partial.from_rows import Gathering, Scattered
+from weft.engine.partial.from_rows import RowFeed, RowGrouping
 from weft.spark.checkpoint.state_store import Segment, StateStore
 from weft.spark.final.report import (
     MAX_PAYLOAD_ROWS,
@@ -49,7 +49,7 @@ class BucketTask:
     """Changes when a batch that some buckets have run is run again: what workers remember from before is invalid."""
     listener_rows: int = 0
     """Rows of each query's answers that the driver gets beside the sink."""
-    scattered: tuple[Scattered, ...] = ()
+    scattered: tuple[RowFeed, ...] = ()
     """Feeds that come as rows, beside the partials of the others."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -92,14 +92,14 @@ class BucketTask:
                 # Keys may be dictionaries, which only save space on the way: the answer has its query's own types.
                 yield answers_row(bucket, name, sent.slice(start, MAX_PAYLOAD_ROWS).cast(schemas[name]))
 
-    def _told_apart(self, came: pa.Table | None, here: Layout) -> tuple[pa.Table | None, Gathering | None]:
+    def _told_apart(self, came: pa.Table | None, here: Layout) -> tuple[pa.Table | None, RowGrouping | None]:
         """Partials, and rows, which are of no feed alone."""
         if came is None or not self.scattered:
             return came, None
         if "feed" not in came.column_names:
-            return None, Gathering(came, self.scattered, here.feeds)
+            return None, RowGrouping(came, self.scattered, here.feeds)
         rows = pc.is_null(came.column("feed"))
-        return came.filter(pc.invert(rows)), Gathering(came.filter(rows), self.scattered, here.feeds)
+        return came.filter(pc.invert(rows)), RowGrouping(came.filter(rows), self.scattered, here.feeds)
 
     def _state(self, bucket: int, here: Layout) -> State:
         """The state before this batch: what this worker remembers of it, completed from the segments.

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from weft.aggregates import EVENT_TIME
-from weft.engine.partial.from_rows import Scattered
+from weft.engine.partial.from_rows import RowFeed
 from weft.spark.checkpoint.bucket_map import BucketMap, group_hash
 from weft.spark.partial.hash_tables import through_tables
 from weft.spark.partial.row_exchange import send_rows
@@ -43,7 +43,7 @@ def sub_aggregate(rows: DataFrame, physical: PhysicalPlan, places: BucketMap, ah
 
 def sub_aggregate_whole(
     rows: DataFrame, physical: PhysicalPlan, places: BucketMap
-) -> tuple[DataFrame, tuple[Scattered, ...]]:
+) -> tuple[DataFrame, tuple[RowFeed, ...]]:
     """The same of a bounded table. Its partials say nothing of what is latest, for it needs no watermark; and feeds
     that are exchanged are sent as rows:
 

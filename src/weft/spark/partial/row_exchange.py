@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from weft.aggregates.combining import RowCount
-from weft.engine.partial.from_rows import Scattered
+from weft.engine.partial.from_rows import RowFeed
 from weft.spark.checkpoint.bucket_map import BucketMap, group_hash
 from weft.spark.physical.expressions import Texts, as_partials
 from weft.spark.physical.plan import NativeFeed, PhysicalPlan
@@ -26,7 +26,7 @@ def send_rows(
     physical: PhysicalPlan,
     places: BucketMap,
     types: Mapping[str, str],
-) -> tuple[DataFrame, tuple[Scattered, ...]]:
+) -> tuple[DataFrame, tuple[RowFeed, ...]]:
     """with_time  (columns..., event time in microseconds, words...)
     numbered   (columns of the feeds..., the bucket of its group in each feed)
     sent       (bucket, masks..., columns of the feeds...), a row for each bucket
@@ -50,7 +50,7 @@ def send_rows(
     ]
     marked = sent.selectExpr("bucket", *(f"{mask} AS m{i}" for i, mask in enumerate(masks)), *names.values())
     scattered = (
-        Scattered(feed.layout.number, f"m{i // BITS}", i % BITS, of)
+        RowFeed(feed.layout.number, f"m{i // BITS}", i % BITS, of)
         for i, (feed, of) in enumerate(zip(feeds, columns, strict=True))
     )
     return marked, tuple(scattered)

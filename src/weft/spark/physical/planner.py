@@ -172,7 +172,7 @@ class Planner:
 
 def keep_slices(layout: Layout, times: TimeOptions) -> Layout:
     """The layout with what it must keep, and with marks on the answers where windows may be updated."""
-    layout = replace(layout, lateness=times.allowed_lateness, retain=times.retention)
+    layout = replace(layout, allowed_lateness=times.allowed_lateness, retention=times.retention)
     if not times.allowed_lateness:
         return layout
 

@@ -64,7 +64,7 @@ class QueryBinder:
                 name=acq.name,
                 window=acq.window,
                 filter=acq.where,
-                asked=acq.asked,
+                requested_window=acq.asked,
                 priority=acq.priority,
             )
             self._analyse.known.bound[acq.name] = acq, layout
@@ -98,7 +98,7 @@ class QueryBinder:
                     for o, f in zip(acq.outputs, schema.fields, strict=True)
                 ]
             ),
-            asked=acq.asked,
+            requested_window=acq.asked,
             priority=acq.priority,
         )
 

@@ -98,7 +98,7 @@ class BackfillReader:
             words=tuple(backfill_column(feed, c) for c in layout.words),
             columns=tuple(tuple(backfill_column(feed, c) for c in columns) for columns in layout.columns),
             trees=(self.pool(acq, backfill.pool, groupings),),
-            replayed=True,
+            backfill=True,
         )
         return BackfilledPartials(self._folder(name, backfill).path("partials"), renamed)
 

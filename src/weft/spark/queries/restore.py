@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from weft.engine.plan_transition import take_up
+from weft.engine.plan_transition import restore_layout
 from weft.model import ACQ, Workload
 from weft.spark.checkpoint.plan_log import BackfillRecord, PlanRecord
 from weft.spark.physical.plan import PhysicalPlan
@@ -106,7 +106,7 @@ def former_plan(record: PlanRecord, planner: Planner) -> PhysicalPlan:
     texts = record.texts.items()
     queries = [parse(text, event_time=planner.options.event_time, name=name)[0] for name, text in texts]
     physical = planner.plan(Workload(queries), groupings=record.groupings)
-    layout = replace(take_up(record.standing, physical.layout), held=frozenset(record.pending_backfills))
+    layout = replace(restore_layout(record.standing, physical.layout), backfilling=frozenset(record.pending_backfills))
     return physical.with_layout(with_ttls(layout, record.ttls))
 
 

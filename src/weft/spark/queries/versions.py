@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from weft.engine import GroupingLayout, Layout, QueryLayout
-from weft.engine.plan_transition import Reader, follow, reach_back
+from weft.engine.plan_transition import Reader, follow, furthest_reader
 from weft.plan import Plan
 from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.change_log import delete_changes
@@ -88,9 +88,9 @@ class ActivePlan:
 
     def going_on(self, batch: int) -> ActivePlan:
         """The same plan. Only its first batch has new queries or takes backfills in."""
-        if batch <= self.record.batch or not self.physical.layout.fresh:
+        if batch <= self.record.batch or not self.physical.layout.joining:
             return self
-        layout = replace(self.physical.layout, fresh=frozenset())
+        layout = replace(self.physical.layout, joining=frozenset())
         return replace(self, physical=replace(self.physical.with_layout(layout), replayed=()))
 
     def following(self, before: BatchRecord) -> int:
@@ -112,7 +112,7 @@ class ActivePlan:
         joined = readers_of(bound.layout, next_plan.joining, self.physical.layout, before)
         joined |= update.readers(joined)
         mark, newest = before.watermark, before.newest
-        after = replace(bound.layout, held=frozenset(update.pending), fresh=frozenset(update.completed))
+        after = replace(bound.layout, backfilling=frozenset(update.pending), joining=frozenset(update.completed))
         next_tree = self.following(before)
         layout = follow(
             self.record.standing, after, joined, first_unseen(before), mark, newest, update.pools, next_tree
@@ -120,7 +120,7 @@ class ActivePlan:
         changes = next_plan.changes
         if batch == self.record.batch:  # the batch is repeated: queries that joined with it join again
             again = {q.name for q in layout.queries} & set(self.record.fresh)
-            layout = replace(layout, fresh=layout.fresh | again)
+            layout = replace(layout, joining=layout.joining | again)
             changes = (*self.record.changes, *changes)
         physical = replace(bound.with_layout(with_ttls(layout, membership.ttls)), replayed=update.partials)
         return ActivePlan(
@@ -247,7 +247,7 @@ def _reader_of(
     """The kept slices that reach back furthest for this query, if it may read them and they fit."""
     if how in ("now", "source") or before.watermark is None:
         return None
-    reader = reach_back(query, grouping, running, before.watermark, before.kept_from(running))
+    reader = furthest_reader(query, grouping, running, before.watermark, before.kept_from(running))
     if reader is None or how == "state":
         return reader
     # The former query of this name has answered what ended by the watermark.
