@@ -17,8 +17,8 @@ other. Let N be those before it that depend on it, U an edge of N, and V an edge
 j, less at most `P(i, j, some k that depends on j)`. On the common edges of i and j each k is a class of its own, with
 the slide `lcm(i, j, k) / lcm(i, j)`; some k has an edge there no more often than those of them have together that do
 not lie within another, and never more often than always. All that is left over are such threes with two dependent
-pairs, and c(i, j) times what any other dependent pair weighs: sums that `weft.kernels.edge_bounds` and the arrays below
-hold.
+pairs, and c(i, j) times what any other dependent pair weighs: sums that
+`weft.kernels.edge_counting.bounds` and the arrays below hold.
 
 Classes with equal q and equal residues there have the same edges wherever both are active. Such a group is one event:
 its share of the product is taken once. The densest classes are counted; how far the sums are off for them is known
@@ -138,7 +138,7 @@ class DependentPairs:
     def of(cls, ordered: Sequence[EdgeClass]) -> DependentPairs:
         import numpy as np
 
-        from weft.kernels.edge_bounds import dependent_pairs, weigh_pairs
+        from weft.kernels.edge_counting.bounds import dependent_pairs, weigh_pairs
 
         slides, shifts = (np.array(column, np.int64) for column in zip(*ordered, strict=True))
         inner = np.gcd(slides, BASE)
@@ -162,7 +162,7 @@ class DependentPairs:
         """What three or more classes together may take away or add, beyond the first classes."""
         import numpy as np
 
-        from weft.kernels.edge_bounds import bound_triples
+        from weft.kernels.edge_counting.bounds import bound_triples
 
         excess = np.abs(self.both - self.apart)
         bounds = bound_triples(self.left, self.right, excess, self.shifts, self.inner, self.outer, self.groups, first)

@@ -40,7 +40,7 @@ class Residues:
         # Numba takes a while to load, and most plans never come here.
         import numpy as np
 
-        from weft.kernels.edge_counting import inverse_powers
+        from weft.kernels.edge_counting.weights import inverse_powers
 
         self._literals, self._period, self._steps = literals, period, steps
         self._which = (1 << 64 * literals.words) - 1  # the bits that tell the primes of a class
@@ -66,7 +66,7 @@ class Residues:
     def _eliminate(self, classes: Weighted) -> NDArray[np.uint64]:
         import numpy as np
 
-        from weft.kernels.edge_counting import BAD_MODULUS, DONE, eliminate
+        from weft.kernels.edge_counting.elimination import BAD_MODULUS, DONE, eliminate
 
         if not classes:
             return self._one

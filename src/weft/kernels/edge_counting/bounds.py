@@ -1,10 +1,10 @@
-"""Classes of edges that depend on each other: pairs of them, and a bound for what groups of three can add.
+"""Classes of edges that depend on each other: their pairs, and a bound for what three classes can add.
 
 A slide is `inner * outer`: `inner` divides one base period, and time modulo the base is known. A class that is *active*
 there has an edge with probability `1 / outer`. Classes whose outer parts share no factor are independent (Chinese
-remainders); the others are what is looked at here. Classes with the same outer part and the same residue there have
-their edges together wherever both are active: they are a *group*, and numbered so. Why these sums are bounds stands in
-`weft.optimizer.edge_counting.interval`.
+remainders); this module handles the others. Classes with the same outer part and the same residue there have the same
+edges wherever both are active: they form a *group*, and share its number. `weft.optimizer.edge_counting.interval`
+explains why these sums are bounds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _gcd(a: np.int64, b: np.int64) -> np.int64:
 
 @njit(cache=True, nogil=True)
 def dependent_pairs(shifts: Ints, inner: Ints, outer: Ints, groups: Ints) -> tuple[Ints, Ints]:
-    """Pairs `(i, j)`, j < i, of two groups, active together somewhere, whose outer parts share a factor; i ascending.
+    """Pairs `(i, j)`, j < i, of different groups, with a common factor in `outer`, both active somewhere; i ascending.
 
     requires  slides below 2**31; groups ascending
     cost      O(classes ** 2)
@@ -51,7 +51,7 @@ def dependent_pairs(shifts: Ints, inner: Ints, outer: Ints, groups: Ints) -> tup
 
 @njit(cache=True, nogil=True)
 def weigh_pairs(left: Ints, right: Ints, shifts: Ints, inner: Ints, outer: Ints) -> tuple[Ints, Ints, Floats, Floats]:
-    """For each pair where it is active, as period and shift; how likely both have an edge, and if they did not depend.
+    """Per pair: where it is active, as period and shift; the probability of a common edge; the same if independent.
 
     requires  periods within int64
     """
@@ -74,7 +74,7 @@ def weigh_pairs(left: Ints, right: Ints, shifts: Ints, inner: Ints, outer: Ints)
 
 @njit(cache=True, nogil=True)
 def _inverse(number: np.int64, modulus: np.int64) -> np.int64:
-    """Of a number that shares no factor with the modulus; 0 where the modulus is 1."""
+    """The inverse of a number that shares no factor with the modulus; 0 where the modulus is 1."""
     rest, last, x, y = number % modulus, modulus, np.int64(1), np.int64(0)
     while rest > 1:
         times = last // rest
@@ -92,13 +92,13 @@ def _meet_at(slide: np.int64, shift: np.int64, other_slide: np.int64, other_shif
     common = _gcd(slide, other_slide)
     steps = other_slide // common
     step: np.int64 = (other_shift - shift) // common % steps * _inverse(slide // common, steps) % steps
-    found: np.int64 = shift + slide * step
-    return found
+    edge: np.int64 = shift + slide * step
+    return edge
 
 
 @njit(cache=True, nogil=True)
 def _any_of(slides: Ints, shifts: Ints, count: int) -> float:
-    """How likely one of the classes has an edge, at most; of those that lie within another, only the other counts."""
+    """At most the probability that one of the classes has an edge; a class within another one is not counted."""
     order = np.argsort(slides[:count])
     kept = np.empty(count, np.int64)
     size, likely = 0, 0.0
@@ -116,17 +116,8 @@ def _any_of(slides: Ints, shifts: Ints, count: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def bound_triples(
-    left: Ints, right: Ints, excess: Floats, shifts: Ints, inner: Ints, outer: Ints, groups: Ints, first: int
-) -> tuple[float, float]:
-    """How far three classes, of which two pairs depend, can push what is missed down and up.
-
-    Threes of which the last comes before `first` are left out.
-
-    requires  pairs as `dependent_pairs` gives them; `excess` no less than what each adds by depending, in size
-    cost      O(sum of the squares of how many others a class depends on), and what meets a pair, squared
-    """
-    n = len(shifts)
+def _neighbours(left: Ints, right: Ints, n: int) -> tuple[Ints, Ints]:
+    """The classes that class i depends on, as `near[begins[i]:begins[i + 1]]`."""
     begins = np.zeros(n + 2, np.int64)
     for k in range(len(left)):
         begins[left[k] + 1] += 1
@@ -141,6 +132,22 @@ def bound_triples(
         filled[i] += 1
         near[filled[j]] = i
         filled[j] += 1
+    return begins, near
+
+
+@njit(cache=True, nogil=True)
+def bound_triples(
+    left: Ints, right: Ints, excess: Floats, shifts: Ints, inner: Ints, outer: Ints, groups: Ints, first: int
+) -> tuple[float, float]:
+    """How far three classes with two dependent pairs can move the missed share down and up.
+
+    Triples whose last class is before `first` are left out.
+
+    requires  pairs from `dependent_pairs`; `excess` at least the size of what each pair adds by its dependence
+    cost      O(sum over classes of dependent classes ** 2), and the square of the classes that meet a pair
+    """
+    n = len(shifts)
+    begins, near = _neighbours(left, right, n)
     down, up = 0.0, 0.0
     most = 0
     for i in range(n):
@@ -169,11 +176,11 @@ def bound_triples(
                     continue
                 alike = groups[c] == groups[other]
                 if side == 1 and not alike and _gcd(outer[c], outer[i]) > 1:
-                    continue  # it came with the first side
+                    continue  # the first side has it
                 active = _gcd(both_inner, inner[c]) / (float(both_inner) * float(inner[c]))
-                # Of two that both depend on the latest class, either comes as the second: each counts half.
+                # Of two classes that both depend on the latest one, either is the second once: each counts half.
                 share = 0.5 if side == 0 else 1.0
-                if alike:  # two of a group have one edge here, and what it adds was added for both
+                if alike:  # two of a group have the same edge here, and both have added it
                     up += share * excess[k] * active
                     down += share * excess[k] * active
                     continue
@@ -182,7 +189,7 @@ def bound_triples(
                 if (shifts[c] - shifts[j]) % with_j == 0:
                     likely = with_j / float(_gcd(inner[j], inner[c])) / (float(outer[j]) * float(outer[c]))
                     up += share * likely / outer[i] * active
-                    # Of those that depend on the latest class, one before this one must have an edge, else it adds all.
+                    # An earlier class that depends on the latest one must have an edge; otherwise this one adds all.
                     if meet and (side == 1 or c < j) and (shifts[c] - shifts[i]) % _gcd(slide_i, slide_c) == 0:
                         shared = _gcd(both_slides, slide_c)
                         own = slide_c // shared
