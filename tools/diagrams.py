@@ -59,7 +59,7 @@ class Box:
 
 def row_to_answer() -> str:
     """Three columns: planning, the data of a micro-batch, and what the checkpoint keeps."""
-    queries = Box(20, 50, 250, "plan", "queries", ("SQL text, DataFrames",))
+    queries = Box(20, 50, 250, "plan", "queries", ("SQL text; weft import finds it in scripts",))
     parsed = Box(20, 140, 250, "plan", "sql/", ("ACQ: aggregates, filter, keys, window",))
     planned = Box(20, 230, 250, "plan", "optimizer/", ("Plan: trees, feeds, techniques, cost",))
     physical = Box(
@@ -81,7 +81,7 @@ def row_to_answer() -> str:
     )  # fmt: skip
     answers = Box(340, 478, 300, "data", "spark/sinks/", ("answers (one table per query)",))
     watermark = Box(700, 255, 250, "disk", "spark/execution/watermark", ("greatest event time - delay",))
-    state = Box(700, 371, 250, "disk", "spark/checkpoint/ state", ("append-only Arrow segments", "per bucket"))
+    state = Box(700, 371, 250, "disk", "spark/checkpoint/ state_store", ("append-only Arrow segments", "per bucket"))
     record = Box(700, 478, 250, "disk", "spark/checkpoint/ batch_log", ("batches/b.json: the commit",))
     log = Box(20, 478, 250, "disk", "spark/checkpoint/ plan_log", ("plans/b.json, before batch b runs",))
     boxes = [

@@ -185,7 +185,7 @@ def _refused() -> str:
             f"- Aggregates that keep every row: {_listed(KEEPS_ROWS)}.",
             f"- Window functions: OVER, {_listed(RANKINGS)}.",
             f"- Non-deterministic functions: {_listed(NONDETERMINISTIC)}.",
-            f"- Generators, which make several rows of one: {_listed(GENERATORS)}.",
+            f"- Generators, which make several rows from one: {_listed(GENERATORS)}.",
             "- `session_window`: its edges depend on the data, so no two queries can share slices of it.",
         ]
     )
@@ -224,7 +224,7 @@ def _kept(name: str) -> str:
 
 def _answer(name: str) -> str:
     if name == "histogram_numeric":
-        return "bins of the window's values, by a sketch; Spark's where every value has one"
+        return "bins of the window's values, by a sketch; Spark's if every value has its own bin"
     if name == "top_k_sum":
         return "the first k of Spark's GROUP BY item, floats to 1e-9 relative"
     if keeps_values(Call(name)):

@@ -91,11 +91,41 @@ def test_every_page_is_in_the_contents() -> None:
     assert not missing
 
 
-def test_files_that_contributors_are_sent_to_are_there() -> None:
-    tables = [line for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines() if line.startswith("| ")]
-    named_files = re.findall(r"`([\w/]+\.py)`", "\n".join(tables))
-    assert len(named_files) > 12
-    assert [file for file in named_files if not (ROOT / "src" / "weft" / file).exists()] == []
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+SOURCE_PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*(?:/|\.py))`")
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+
+
+@pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", ARCHITECTURE, *DECISIONS], ids=named)
+def test_files_and_folders_that_a_page_names_are_there(page: Path) -> None:
+    paths = SOURCE_PATH.findall(page.read_text())
+    assert [path for path in paths if not any((base / path).exists() for base in (ROOT, ROOT / "src" / "weft"))] == []
+
+
+def test_contributors_are_told_where_at_least_a_dozen_things_are() -> None:
+    rows = re.findall(r"^\| (?:where|the|idle|state) [^|]+\|.*$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    assert len([row for row in rows if SOURCE_PATH.search(row)]) >= 12
+
+
+@pytest.mark.parametrize("folder", ["src/weft", "src/weft/spark"])
+def test_the_tree_that_is_shown_is_the_tree(folder: str) -> None:
+    shown = re.search(rf"^{folder}/\n((?:  .*\n)+)", ARCHITECTURE.read_text(), re.MULTILINE)
+    assert shown is not None
+    # Names come first in a line, before two spaces and what they hold.
+    names = {name.rstrip("/") for line in shown[1].splitlines() for name in re.split(r" {2,}", line.strip())[0].split()}
+    there = {path for path in (ROOT / folder).iterdir() if path.name != "__pycache__" and not path.name.startswith("_")}
+    assert {path.name for path in there if path.is_dir()} <= names
+    assert names <= {path.name for path in there}
+
+
+@pytest.mark.parametrize("record", DECISIONS, ids=named)
+def test_a_decision_record_fits_on_a_screen_and_has_its_parts(record: Path) -> None:
+    text = record.read_text()
+    assert len(text.splitlines()) <= 45
+    title, *headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    assert headings[:2] == ["Context", "Decision"]
+    assert headings[-1] == "Consequence"
+    assert f'- "{title.replace("`", "")}": decisions/{record.name}' in (ROOT / "mkdocs.yml").read_text()
 
 
 @pytest.mark.parametrize("name", sorted(pages()))

@@ -154,7 +154,7 @@ def test_hovering_a_box_says_why(opened: Opened) -> None:
             page.mouse.move(box["x"] + box["width"] * share, box["y"] + step)
             said.add(page.locator(".tip").inner_text())
     assert {"stream", "pass", "tree", "query"} <= {text.split()[0] for text in said}
-    assert any("one bit for each of 1 distinct filters" in text for text in said), "signatures are told"
+    assert any("says which of 1 distinct filters it passes" in text for text in said), "signatures are told"
     assert any(" by " in text and " ns, " in text for text in said), "and why a technique was chosen"
 
 

@@ -14,10 +14,10 @@ export const watched = () => JSON.parse(sessionStorage.getItem(WATCHED) ?? "null
 export const watch = (names) => sessionStorage.setItem(WATCHED, JSON.stringify(names.slice(-MOST)));
 
 export function answersView(root, job) {
-  const places = el("div", { class: "cards" });
+  const cardList = el("div", { class: "cards" });
   const rate = el("p", { class: "dim", id: "answers-seen" });
   root.append(el("h1", {}, "Live answers"), rate,
-    el("p", { class: "dim" }, `Shows up to ${MOST} queries that you mark as watched in the `, el("a", { href: "#/queries" }, "list"), "; the most expensive queries if you mark none."), places);
+    el("p", { class: "dim" }, `Shows up to ${MOST} queries that you mark as watched in the `, el("a", { href: "#/queries" }, "list"), "; the most expensive queries if you mark none."), cardList);
   const stop = new AbortController();
   let cards = [];
   start().catch(job.failed);
@@ -26,17 +26,17 @@ export function answersView(root, job) {
     const { queries } = await get("/queries");
     const there = new Set(queries.map((query) => query.name));
     const chosen = watched()?.filter((name) => there.has(name)) ?? [];
-    const dearest = [...queries].sort((a, b) => b.cost - a.cost).map((query) => query.name);
-    const names = chosen.length ? chosen : dearest.slice(0, 6);
+    const byCost = [...queries].sort((a, b) => b.cost - a.cost).map((query) => query.name);
+    const names = chosen.length ? chosen : byCost.slice(0, 6);
     cards = names.map((name) => new AnswerCard(name, job));
     if (stop.signal.aborted) return;
-    places.replaceChildren(...cards.map((card) => card.root));
+    cardList.replaceChildren(...cards.map((card) => card.root));
     followAll(cards, job, stop.signal);
   }
 
   const tick = setInterval(() => {
     const seen = cards.reduce((sum, card) => sum + (card.series?.seen ?? 0), 0);
-    rate.textContent = `${count(seen)} answers seen of ${cards.length} watched queries`;
+    rate.textContent = `${count(seen)} answers received from ${job.count(cards.length, "watched query", "watched queries")}`;
   }, 500);
   return () => { stop.abort(); clearInterval(tick); cards.forEach((card) => card.close()); };
 }

@@ -1,4 +1,4 @@
-// Batches over time: rows, seconds, answers, late rows, how far the watermark and the clock are apart, and plan changes.
+// Batches over time: rows, seconds, answers, late rows, lag of the watermark, and plan changes.
 
 import { get } from "./api.js";
 import { legend, LineChart } from "./chart.js";
@@ -10,11 +10,11 @@ const PANELS = [
   ["Seconds per batch", { zero: true }, { "total": (b) => b.seconds, "rows to partials": (b) => b.phases.native, "partials to answers": (b) => b.phases.final }],
   ["Answers per batch", { bars: true, zero: true }, { answers: (b) => b.answers }],
   ["Late rows per batch", { bars: true, zero: true }, { late: (b) => b.late }],
-  ["Lag of the watermark behind the latest row, in seconds", { zero: true }, { seconds: (b) => apart(b) }],
+  ["Lag of the watermark behind the latest row, in seconds", { zero: true }, { seconds: (b) => watermarkLag(b) }],
   ["State written per batch, in bytes", { zero: true }, { state: (b) => b.state_bytes, record: (b) => b.record_bytes }],
 ];
 
-const apart = (batch) => (batch.watermark && batch.latest ? (Date.parse(batch.latest) - Date.parse(batch.watermark)) / 1000 : null);
+const watermarkLag = (batch) => (batch.watermark && batch.latest ? (Date.parse(batch.latest) - Date.parse(batch.watermark)) / 1000 : null);
 
 export function batchesView(root, job) {
   const panels = PANELS.map(([title, how, lines]) => {
@@ -35,8 +35,8 @@ export function batchesView(root, job) {
 
   async function look() {
     const newest = batches.at(-1)?.batch ?? -1;
-    const found = (await get(`/batches?limit=${batches.length ? 20 : KEPT}`)).batches;
-    const fresh = found.filter((batch) => batch.batch > newest);
+    const received = (await get(`/batches?limit=${batches.length ? 20 : KEPT}`)).batches;
+    const fresh = received.filter((batch) => batch.batch > newest);
     if (!fresh.length) return;
     batches = [...batches, ...fresh].slice(-KEPT);
     if (!job.paused) draw();
@@ -59,11 +59,11 @@ export function batchesView(root, job) {
   }
 
   async function lookAtChanges() {
-    const found = (await get("/changes")).changes;
-    marks = found.slice(1).map((change) => change.batch);
+    const planChanges = (await get("/changes")).changes;
+    marks = planChanges.slice(1).map((change) => change.batch);
     changes.replaceChildren(table("Plan changes, newest first",
       [{ label: "from batch", number: true }, "why", { label: "cost before", number: true }, { label: "after", number: true }, { label: "queries", number: true }, { label: "trees", number: true }],
-      [...found].reverse().slice(0, 100).map((c) => [c.batch, c.reason, c.cost_before === null ? "" : amount(c.cost_before), c.cost_after === null ? "" : amount(c.cost_after), c.queries, c.trees])));
+      [...planChanges].reverse().slice(0, 100).map((c) => [c.batch, c.reason, c.cost_before === null ? "" : amount(c.cost_before), c.cost_after === null ? "" : amount(c.cost_after), c.queries, c.trees])));
     draw();
   }
 

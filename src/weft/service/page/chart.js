@@ -62,10 +62,10 @@ export class LineChart {
     const span = extent(this.series, this.zero);
     if (!span) {
       context.fillStyle = colour("dim");
-      context.fillText("nothing yet", LEFT, height / 2);
+      context.fillText("no data yet", LEFT, height / 2);
       return;
     }
-    const inset = this.bars ? WIDEST_BAR / 2 : 0; // the first and the last bar are whole as well
+    const inset = this.bars ? WIDEST_BAR / 2 : 0; // so that the first and the last bar are not cut
     const x = (value) => LEFT + inset + ((value - span.left) / (span.right - span.left || 1)) * (width - LEFT - 8 - 2 * inset);
     const y = (value) => height - BOTTOM - ((value - span.low) / (span.high - span.low || 1)) * (height - BOTTOM - TOP);
     this.axes(context, span, x, y, width, height);
@@ -181,7 +181,7 @@ function stride(low, high) {
 }
 
 function ticks({ low, high, step }) {
-  const found = [];
-  for (let place = Math.round(low / step); place <= Math.round(high / step); place += 1) found.push(place * step || 0);
-  return found;
+  const values = [];
+  for (let place = Math.round(low / step); place <= Math.round(high / step); place += 1) values.push(place * step || 0);
+  return values;
 }

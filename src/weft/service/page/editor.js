@@ -12,7 +12,7 @@ export function queryEditor(job, added) {
   const colours = el("pre", { "aria-hidden": "true" });
   const refusal = el("div", { id: "refusal", role: "alert" });
   const preview = el("div", { id: "preview", class: "preview", role: "status" });
-  const since = el("select", { id: "since" }, el("option", { value: "now" }, "the next to begin"), el("option", { value: "state" }, "the first with complete state"));
+  const since = el("select", { id: "since" }, el("option", { value: "now" }, "the next window"), el("option", { value: "state" }, "the first complete window"));
   const add = el("button", { type: "submit" }, "Add");
   const form = el("form", { class: "card", onsubmit: (event) => { event.preventDefault(); submit(); } },
     el("label", { htmlFor: "sql" }, "New queries, in Spark SQL; ", el("kbd", {}, "Ctrl+Enter"), " adds them"),
@@ -44,13 +44,13 @@ export function queryEditor(job, added) {
     preview.replaceChildren();
     if (!area.value.trim()) return;
     try {
-      const found = await post("/preview", { sql: area.value }, { signal: asking.signal });
-      const more = found.alone ? `${amount(found.more)} operations per second more` : "";
-      const share = found.queries.map((query) => query.shares_with
+      const estimate = await post("/preview", { sql: area.value }, { signal: asking.signal });
+      const more = estimate.alone ? `${amount(estimate.more)} operations per second more` : "";
+      const share = estimate.queries.map((query) => query.shares_with
         ? `${query.name} shares tree ${query.tree} with ${job.count(query.shares_with, "query", "queries")}`
         : `${query.name} has its own tree, ${query.tree}`);
-      preview.replaceChildren(el("strong", {}, `Costs ${more}`), ` (alone ${amount(found.alone)}): ${share.join("; ")}.`,
-        el("div", { class: "dim" }, `The job: ${amount(found.cost_before)} now, ${amount(found.cost_after)} with it; ${job.count(found.trees_after, "tree", "trees")}, ${found.trees_before} now.`));
+      preview.replaceChildren(el("strong", {}, `Costs ${more}`), ` (alone ${amount(estimate.alone)}): ${share.join("; ")}.`,
+        el("div", { class: "dim" }, `The job: ${amount(estimate.cost_before)} now, ${amount(estimate.cost_after)} with it; ${job.count(estimate.trees_after, "tree", "trees")}, ${estimate.trees_before} now.`));
     } catch (error) {
       if (error.name !== "AbortError") refuse(error);
     }

@@ -6,11 +6,11 @@ const RETRY = 2000;
 
 // Calls `take` with each portion {query, batch, count, rows} until the signal says stop; comes back by itself.
 export async function follow(names, take, signal) {
-  const asked = new URLSearchParams(names.map((name) => ["query", name]));
+  const parameters = new URLSearchParams(names.map((name) => ["query", name]));
   let last = null;
   while (!signal.aborted) {
     try {
-      const response = await request(`/answers/live?${asked}`, { headers: last ? { "Last-Event-ID": last } : {}, signal });
+      const response = await request(`/answers/live?${parameters}`, { headers: last ? { "Last-Event-ID": last } : {}, signal });
       for await (const event of events(response.body)) {
         if (event.id) last = event.id;
         if (event.kind === "answers") take(JSON.parse(event.data));

@@ -54,7 +54,7 @@ const signature = (pass) => (pass.filters ? `${pass.filters} ${pass.filters === 
 function signatures(pass) {
   if (!pass.filters) return "No query has a filter: every row counts for all queries.";
   const split = pass.classes > 1 ? ` They are split into ${pass.classes} classes, one pass per class.` : "";
-  return `A row's signature has one bit for each of ${pass.filters} distinct filters; each query reads the signatures that it needs.${split}`;
+  return `A row's signature says which of ${pass.filters} distinct filters it passes; each query reads the signatures that it needs.${split}`;
 }
 
 const probes = (picture) => (picture.phantom_cost === null ? [] :
@@ -69,11 +69,11 @@ function total(node) {
   return node;
 }
 
-// The same tree with few enough boxes: the dearest stay, the others of a parent are one.
+// The same tree with few enough boxes: the most expensive stay, the others of a parent share one.
 export function thinned(stream) {
   const passes = passesOf(stream);
-  const dearest = passes.flatMap((pass) => pass.children).sort((a, b) => b.cost - a.cost);
-  const shown = new Set(dearest.slice(0, dearest.length > TREES ? TREES - 1 : TREES));
+  const byCost = passes.flatMap((pass) => pass.children).sort((a, b) => b.cost - a.cost);
+  const shown = new Set(byCost.slice(0, byCost.length > TREES ? TREES - 1 : TREES));
   for (const pass of passes) {
     const [kept, rest] = part(pass.children, (tree) => shown.has(tree));
     for (const tree of kept) {

@@ -51,16 +51,16 @@ const FIGURES = {
   "state": (s) => bytes(s.state_bytes),
 };
 
-const places = Object.fromEntries(Object.keys(FIGURES).map((name) => [name, el("dd", {}, "–")]));
+const cells = Object.fromEntries(Object.keys(FIGURES).map((name) => [name, el("dd", {}, "–")]));
 
 function show(status) {
   for (const [name, of] of Object.entries(FIGURES)) {
     const text = of(status);
-    if (places[name].textContent !== text) places[name].textContent = text;
+    if (cells[name].textContent !== text) cells[name].textContent = text;
   }
   if (!status.running) health(`stopped: ${status.failure}`, "wrong");
   else if (Object.keys(status.failed).length) health(`running; ${Object.entries(status.failed).map(([name, why]) => `${name} left: ${why}`).join("; ")}`, "wrong");
-  else if (status.waiting.length) health(`running; ${status.waiting.join(", ")} backfill in progress`, "good");
+  else if (status.waiting.length) health(`running; backfill in progress: ${status.waiting.join(", ")}`, "good");
   else health("running", "good");
 }
 
@@ -101,11 +101,11 @@ function route(event) {
   if (event) { root.focus({ preventScroll: true }); scrollTo(0, 0); say(title); }
 }
 
-document.getElementById("figures").append(...Object.entries(places).map(([name, place]) => el("div", {}, el("dt", {}, name), place)));
+document.getElementById("figures").append(...Object.entries(cells).map(([name, place]) => el("div", {}, el("dt", {}, name), place)));
 document.getElementById("pause").addEventListener("click", ({ currentTarget: button }) => {
   job.paused = !job.paused;
   button.setAttribute("aria-pressed", String(job.paused));
-  say(job.paused ? "charts are paused; the job goes on" : "charts are updated again");
+  say(job.paused ? "charts are paused; the job continues" : "charts are updated again");
   if (!job.paused) tell("resume");
 });
 startTheme();

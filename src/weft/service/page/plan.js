@@ -214,9 +214,9 @@ function clipped(context, text, room) {
 }
 
 function related(box) {
-  const found = new Set([box]);
-  for (let above = box.parent; above; above = above.parent) found.add(above);
-  const down = (node) => node.below.forEach((child) => { found.add(child); down(child); });
+  const related = new Set([box]);
+  for (let above = box.parent; above; above = above.parent) related.add(above);
+  const down = (node) => node.below.forEach((child) => { related.add(child); down(child); });
   down(box);
-  return found;
+  return related;
 }

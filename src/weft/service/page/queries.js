@@ -13,14 +13,14 @@ const COLUMNS = [
 
 export function queriesView(root, job) {
   const search = el("input", { type: "search", id: "search", placeholder: "name or SQL", oninput: () => { limit = PAGE; draw(); } });
-  const found = el("p", { class: "dim", role: "status" });
+  const matches = el("p", { class: "dim", role: "status" });
   const body = el("tbody");
   const aside = el("div", { class: "card", hidden: true });
   const more = el("button", { type: "button", onclick: () => { limit += PAGE; draw(); } }, "Show more");
   const heads = COLUMNS.map(([field, word]) => el("th", { scope: "col", class: ["name", "window"].includes(field) ? "" : "n", "aria-sort": "none" },
     el("button", { type: "button", onclick: () => sortBy(field) }, word)));
   root.append(el("h1", {}, "Queries"), queryEditor(job, load), el("h2", {}, "In the job"),
-    el("div", { class: "row" }, el("label", { htmlFor: "search" }, "Find"), search, found),
+    el("div", { class: "row" }, el("label", { htmlFor: "search" }, "Find"), search, matches),
     aside, el("div", { class: "scroll" }, el("table", {}, el("caption", { class: "unseen" }, "Queries of the job"),
       el("thead", {}, el("tr", {}, ...heads, el("th", { scope: "col" }, el("span", { class: "unseen" }, "actions")))), body)), more);
 
@@ -50,7 +50,7 @@ export function queriesView(root, job) {
     const focused = body.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
     body.replaceChildren(...hits.slice(0, limit).map((query) => line(query, chosen)));
     if (focused) [...body.querySelectorAll("button")].find((button) => button.getAttribute("aria-label") === focused)?.focus();
-    found.textContent = `${count(hits.length)} of ${job.count(queries.length, "query", "queries")}`;
+    matches.textContent = `${count(hits.length)} of ${job.count(queries.length, "query", "queries")}`;
     more.hidden = hits.length <= limit;
   }
 

@@ -7,15 +7,15 @@ const TOKEN = /(--[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|('(?:[^'\\]|\\.|'')*'?|"(?:[^"\
 
 // [{text, kind, start}], which together are the text.
 export function tokens(text) {
-  const found = [];
+  const pieces = [];
   TOKEN.lastIndex = 0;
   for (let match = TOKEN.exec(text); match; match = TOKEN.exec(text)) {
     const [all, comment, string, , digits, word] = match;
     let kind = comment ? "comment" : string ? "string" : digits ? "number" : "";
     if (word) kind = wordKind(word.toLowerCase(), text.slice(TOKEN.lastIndex, TOKEN.lastIndex + 20));
-    found.push({ text: all, kind, start: match.index });
+    pieces.push({ text: all, kind, start: match.index });
   }
-  return found;
+  return pieces;
 }
 
 function wordKind(word, after) {
