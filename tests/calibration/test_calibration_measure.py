@@ -65,7 +65,7 @@ def test_weights_come_out_as_they_went_in() -> None:
 
 
 def test_no_term_hides_behind_another_in_all_probes() -> None:
-    """A term that varies only together with others has no price of its own: each needs a point that sets it apart."""
+    """A term that varies only together with others has no price of its own: each needs a probe that separates it."""
     made = samples()
     for matrix in (
         [s.native for s in made if s.probe in PROBES],
@@ -107,11 +107,11 @@ def test_the_command_writes_what_values_take_and_the_estimate_uses_it(
     def run(*options: str) -> Any:
         return CliRunner().invoke(app, ["calibrate", "--file", str(file), *options])
 
-    done = run("--json")
-    assert done.exit_code == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["taken_over_estimated"].keys() == {probe.name for probe in (*PROBES, *VALUE_PROBES)}
-    assert told["mean_error"].keys() == {"native", "final", "values"}
+    result = run("--json")
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["taken_over_estimated"].keys() == {probe.name for probe in (*PROBES, *VALUE_PROBES)}
+    assert report["mean_error"].keys() == {"native", "final", "values"}
     weights = load_weights(file)
     assert weights is not None
     assert weights.measured_values == ValueWeights(*(pytest.approx(value, rel=1e-6) for value in VALUES))

@@ -218,7 +218,7 @@ def test_a_kll_sketch_is_read_for_all_its_samples_and_weights(size: int) -> None
     sketch = sketch_of([random.random() for _ in range(size)], 128)
     values, weights = absorb("kll_double", (pa.array([sketch.serialize(), None]), pa.array([0, 3])))
     assert sum(weights.to_pylist()[0]) == size == sketch.n
-    assert weights.to_pylist()[1] == [3], "NaN that came beside"
+    assert weights.to_pylist()[1] == [3], "NaNs are counted beside the sketch"
     for at in (0.1, 0.5, 0.9) if size else ():
         below = sum(w for v, w in zip(values.to_pylist()[0], weights.to_pylist()[0], strict=True) if v <= at)
         assert below / size == pytest.approx(sketch.get_rank(at, True))
