@@ -50,8 +50,8 @@ def samples() -> list[Sample]:
 
 
 def test_weights_come_out_as_they_went_in() -> None:
-    found = fit(samples(), 1e-9)
-    weights, values = found.weights, found.weights.values
+    fitted = fit(samples(), 1e-9)
+    weights, values = fitted.weights, fitted.weights.values
     assert weights.row == pytest.approx(2e-7, rel=1e-6)
     assert weights.batch == pytest.approx(0.5, rel=1e-6)
     assert weights.query == pytest.approx(1e-3, rel=1e-6)
@@ -59,13 +59,13 @@ def test_weights_come_out_as_they_went_in() -> None:
     assert weights.kept == pytest.approx(3e-8, rel=1e-6)
     assert weights.answer == pytest.approx(5e-8, rel=1e-6)
     assert (values.sent, values.kept, values.moved) == pytest.approx(VALUES, rel=1e-6)
-    assert max(found.off.values()) < 1e-9
-    assert found.by_probe == {probe.name: pytest.approx(1) for probe in (*PROBES, *VALUE_PROBES)}
-    assert found.unseen == ()
+    assert max(fitted.mean_errors.values()) < 1e-9
+    assert fitted.by_probe == {probe.name: pytest.approx(1) for probe in (*PROBES, *VALUE_PROBES)}
+    assert fitted.too_small == ()
 
 
 def test_no_term_hides_behind_another_in_all_probes() -> None:
-    """A term that varies only together with others has no price of its own: each needs a point that sets it apart."""
+    """A term that varies only together with others has no price of its own: each needs a probe that separates it."""
     made = samples()
     for matrix in (
         [s.native for s in made if s.probe in PROBES],
@@ -81,12 +81,12 @@ def test_nothing_takes_less_than_combining_it_once_and_what_was_not_seen_is_name
     for sample in lame:
         shorter = {"native": sample.metrics.phases["native"], "final": max(1e-3, 0.2 - 1e-7 * sample.metrics.answers)}
         object.__setattr__(sample.metrics, "phases", shorter)
-    found = fit(lame, 1e-9)
-    weights = found.weights
+    fitted = fit(lame, 1e-9)
+    weights = fitted.weights
     assert weights.answer == 1e-9
     assert min(weights.batch, weights.query, weights.row, weights.partial, weights.kept) >= 1e-9
-    assert "answer" in found.unseen
-    assert max(found.off.values()) > 0
+    assert "answer" in fitted.too_small
+    assert max(fitted.mean_errors.values()) > 0
 
 
 def test_the_command_writes_what_values_take_and_the_estimate_uses_it(
@@ -107,11 +107,11 @@ def test_the_command_writes_what_values_take_and_the_estimate_uses_it(
     def run(*options: str) -> Any:
         return CliRunner().invoke(app, ["calibrate", "--file", str(file), *options])
 
-    done = run("--json")
-    assert done.exit_code == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["taken_over_estimated"].keys() == {probe.name for probe in (*PROBES, *VALUE_PROBES)}
-    assert told["mean_error"].keys() == {"native", "final", "values"}
+    result = run("--json")
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["taken_over_estimated"].keys() == {probe.name for probe in (*PROBES, *VALUE_PROBES)}
+    assert report["mean_error"].keys() == {"native", "final", "values"}
     weights = load_weights(file)
     assert weights is not None
     assert weights.measured_values == ValueWeights(*(pytest.approx(value, rel=1e-6) for value in VALUES))

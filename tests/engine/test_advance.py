@@ -36,11 +36,11 @@ def test_batches_saved_and_restored_on_the_way_give_every_window_once(
     state, answers = State(), {}
     ordered = [sorted(batch, key=lambda entry: entry[0]) for batch in batches]
     mark = -1000
-    seen: list[Entry] = []
+    received: list[Entry] = []
     for batch in ordered:
         # Rows that an answered window would have held are left out here: the pipeline's laws speak of late ones.
         fresh = [e for e in batch if e[0] >= mark]
-        seen += fresh
+        received += fresh
         mark = max([mark, *(t for t, _, _ in fresh)])
         step = advance(state, partials(fresh, plan) if fresh else None, mark, plan)
         for name, table in step.answers.items():
@@ -54,7 +54,7 @@ def test_batches_saved_and_restored_on_the_way_give_every_window_once(
     for name, table in advance(state, None, FOREVER, plan).answers.items():
         answers.setdefault(name, {}).update(rows(table))
     for i, window in enumerate(drawn):
-        expected = naive(seen, window)
+        expected = naive(received, window)
         assert answers.get(f"sum{i}", {}) == {at: sum(v) if v else None for at, v in expected.items()}
         assert answers.get(f"max{i}", {}) == {at: max(v, default=None) for at, v in expected.items()}
 
@@ -115,12 +115,12 @@ def test_a_table_that_is_whole_is_answered_as_a_stream_that_ended(window: Window
     plan = layout([window])
     assert is_single_slice(plan.feeds[0], plan) == at_once
     given_rows = partials(entries, plan)
-    shared, whole = (advance(State(), given_rows, FOREVER, plan, bounded=flag) for flag in (False, True))
-    assert whole.matched == shared.matched == {"sum0": 15, "max0": 15}
-    assert not any(len(kept) for kept in whole.state.trees.values())
+    shared, single_slice = (advance(State(), given_rows, FOREVER, plan, bounded=flag) for flag in (False, True))
+    assert single_slice.matched == shared.matched == {"sum0": 15, "max0": 15}
+    assert not any(len(kept) for kept in single_slice.state.trees.values())
     for name in ("sum0", "max0"):
-        assert rows(whole.answers[name]) == rows(shared.answers[name])
-        assert whole.answers[name].column_names == shared.answers[name].column_names
+        assert rows(single_slice.answers[name]) == rows(shared.answers[name])
+        assert single_slice.answers[name].column_names == shared.answers[name].column_names
 
 
 def test_partials_of_another_feed_alone_may_lack_the_columns_of_this_one() -> None:

@@ -35,7 +35,7 @@ class Registered:
     window: Window
     since: int
     values: dict[tuple[str | None, int], list[float]] = field(default_factory=dict)
-    found: dict[tuple[str | None, int], float | None] = field(default_factory=dict)
+    answers: dict[tuple[str | None, int], float | None] = field(default_factory=dict)
     dropped_at: int | None = None
 
     def see(self, batch: Sequence[Entry], watermark: int) -> None:
@@ -83,14 +83,14 @@ def test_any_script_of_changes_gives_each_query_its_windows_once(
             state = State(mark).with_tables(layout, [tables])
     _take(queries, advance(state, None, FOREVER, layout).answers)
     for name, registered in queries.items():
-        assert registered.found == registered.expected(), name
+        assert registered.answers == registered.expected(), name
 
 
 def _take(queries: dict[str, Registered], answers: object) -> None:
     for name, table in answers.items():  # type: ignore[attr-defined]
         new = rows(table)
-        assert not queries[name].found.keys() & new.keys(), "a window was answered twice"
-        queries[name].found.update(new)
+        assert not queries[name].answers.keys() & new.keys(), "a window was answered twice"
+        queries[name].answers.update(new)
 
 
 def _change(
@@ -137,18 +137,18 @@ def test_a_query_sees_of_the_past_what_the_slices_allow() -> None:
 
     kept: dict[int, int] = {}
 
-    def seen(length: int, slide: int, offset: int = 0, grouping: GroupingLayout = BY_KEY) -> Reader | None:
-        found = query("c", Window(length, slide, offset), COMPONENTS[2], DOUBLE)
-        return furthest_reader(found, grouping, layout, 40, first_kept(kept, layout, 40))
+    def reader_for(length: int, slide: int, offset: int = 0, grouping: GroupingLayout = BY_KEY) -> Reader | None:
+        new_query = query("c", Window(length, slide, offset), COMPONENTS[2], DOUBLE)
+        return furthest_reader(new_query, grouping, layout, 40, first_kept(kept, layout, 40))
 
-    assert seen(15, 15) == Reader(45, (0,))
-    assert seen(12, 6, 3) == Reader(33, (0,))
-    assert seen(14, 7) is None
-    assert seen(12, 6, 3, GroupingLayout(1, ())) is None, "groups by other keys"
+    assert reader_for(15, 15) == Reader(45, (0,))
+    assert reader_for(12, 6, 3) == Reader(33, (0,))
+    assert reader_for(14, 7) is None
+    assert reader_for(12, 6, 3, GroupingLayout(1, ())) is None, "groups by other keys"
     layout = replace(layout, retention=100)
-    assert seen(15, 15) == Reader(-60, (0,))
+    assert reader_for(15, 15) == Reader(-60, (0,))
     kept[0] = 10
-    assert seen(15, 15) == Reader(15, (0,)), "what earlier batches dropped is not kept longer now"
+    assert reader_for(15, 15) == Reader(15, (0,)), "what earlier batches dropped is not kept longer now"
 
 
 def test_a_pool_whose_rows_lie_behind_every_open_window_is_forgotten() -> None:
@@ -178,10 +178,10 @@ def test_who_reads_the_past_of_a_short_window_does_not_reach_behind_the_pools_th
     kept = first_kept(kept, layout, 195)
     assert PlanPools.of(layout).readers["a"].pools == (1,)
     assert PlanPools.of(layout).readers["b"].pools == (0, 1)
-    found = furthest_reader(e, BY_KEY, layout, 195, kept)
-    assert found is not None
-    assert found.since is not None
-    assert found.since > 100, "pool 0 has rows before that and lacks the edges"
+    reader = furthest_reader(e, BY_KEY, layout, 195, kept)
+    assert reader is not None
+    assert reader.since is not None
+    assert reader.since > 100, "pool 0 has rows before that and lacks the edges"
 
 
 def test_who_reads_the_past_does_not_take_one_that_has_not_arrived() -> None:

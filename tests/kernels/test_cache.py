@@ -13,10 +13,10 @@ from weft.kernels import BLOCKS, OPERATORS, PANES, TECHNIQUES, Technique, techni
 
 def kernels(made: Technique) -> list[Any]:
     steps = made.steps
-    found = [made.build, made.answer, made.answer_many]
+    functions = [made.build, made.answer, made.answer_many]
     if steps is not None:
-        found += [steps.insert, steps.evict, steps.ask, steps.slide, steps.run, steps.ask_many, steps.run_many]
-    return [kernel for kernel in found if hasattr(kernel, "py_func")]
+        functions += [steps.insert, steps.evict, steps.ask, steps.slide, steps.run, steps.ask_many, steps.run_many]
+    return [kernel for kernel in functions if hasattr(kernel, "py_func")]
 
 
 def index_names(made: Technique) -> list[str]:

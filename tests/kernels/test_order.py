@@ -41,8 +41,8 @@ def test_what_is_sorted_stays_in_place() -> None:
 @examine
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), max_size=40))
 def test_what_came_batch_by_batch_is_sorted_by_group_alone(rows: list[tuple[int, int]]) -> None:
-    came = sorted(rows, key=lambda row: row[1])
-    assert sort_order(*columns(came), 5).tolist() == sorted(range(len(came)), key=lambda i: came[i])
+    by_time = sorted(rows, key=lambda row: row[1])
+    assert sort_order(*columns(by_time), 5).tolist() == sorted(range(len(by_time)), key=lambda i: by_time[i])
 
 
 @examine

@@ -1,8 +1,8 @@
-"""The algebra of aggregates: what is kept of rows, how it combines, how an answer is read from it.
+"""The algebra of aggregates: which components they keep, how these combine, and how an answer is read from them.
 
 kind        a kind of component: lift, merge, combine, hash table support
-combining   how partials become one, a type for each way
-lowering    how an answer is read, a type for each way
+combining   the ways to combine partials, one type each
+lowering    the ways to read an answer, one type each
 aggregate   SQL names: the components of a call and how its answer is read
 families    the kinds and aggregates themselves, one module per family
 """

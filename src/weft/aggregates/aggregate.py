@@ -1,4 +1,4 @@
-"""The aggregates by SQL name: the components that each keeps, how its answer is read, and how calls are written."""
+"""The aggregates by SQL name: their components, how answers are read from these, and how calls are written."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ Components = Callable[[Call, Types], tuple[Component, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How SQL writes calls, where that is not `name(x)`."""
+    """How SQL writes calls that are not simply `name(x)`."""
 
     aliases: tuple[str, ...] = ()
-    """Other names that Spark has for it."""
+    """Other names of it in Spark."""
     distinct: str = ""
     """The aggregate that `name(DISTINCT x)` calls; empty: DISTINCT is refused, unless repeated values do not count."""
     repeats: bool = True
-    """Repeated values change the answer."""
+    """Whether repeated values change the answer."""
     star: bool = False
     """`name(*)` counts rows, and so does `name(1)`."""
     ignores_nulls: bool = False
-    """Takes IGNORE NULLS, or a second argument that says so: true or false."""
+    """Takes IGNORE NULLS, or the same as a second argument: true or false."""
     needless_flag: bool = False
     """A literal as second argument changes nothing."""
     within_group: Mapping[str, str] = field(default_factory=dict)
-    """Names that are written with WITHIN GROUP (ORDER BY x), and how; x is then the first argument."""
+    """Names that may be written with WITHIN GROUP (ORDER BY x), and their form; x becomes the first argument."""
     needs_within_group: tuple[str, ...] = ()
-    """Those of the names that have no other form."""
+    """Those of the names that must be written so."""
     numbers_from: int | None = None
-    """The first of the arguments that must be numbers, written out."""
+    """The index of the first argument that must be a literal number, like all after it; None: there is none."""
     items: int | None = None
-    """The argument that says how many items an answer has: a positive integer."""
+    """The index of the argument with the number of items of an answer, a positive integer; None: there is none."""
     filter_problem: str = ""
     """Why it takes no FILTER; empty: it does."""
     example: str = ""
-    """A call for messages, where `name(x)` is none."""
+    """An example call for messages, if `name(x)` is not a valid call."""
     shown: str = ""
-    """The call in plans and messages, where it is not written by name: `{0}` stands for the arguments."""
+    """The call in plans and messages, if it is not written by name: `{0}` stands for the arguments."""
     stand_in: str = ""
-    """Spark's own expression of the same type, over arguments `{0}`, `{1}` and `{filter}`; empty: Spark has it."""
+    """A Spark expression of the same type, over `{0}`, `{1}` and `{filter}`; empty: Spark has this aggregate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     components: Components
-    """What to keep for a call."""
+    """The components of a call."""
     lower: AnswerLowering
     """How the answer is read from the components."""
     arity: tuple[int, int] = (1, 1)
     numbers: Callable[[Call], tuple[float, ...]] = lambda call: ()
     """Numbers of the call that the answer depends on, such as the fractions of a percentile."""
     refusal: Callable[[Call, Types], str | None] = lambda call, types: None
-    """Why weft cannot serve a call with arguments of these types."""
+    """Why weft cannot serve a call with arguments of these types; None: it can."""
     approximations: Callable[[Call], tuple[Call, ...]] = lambda call: ()
-    """Calls that ask for nearly the same and keep a sketch, the finest first."""
+    """Calls with approximately the same answer that keep a sketch, the most accurate first."""
     spelling: Spelling = Spelling()
 
 
@@ -78,11 +78,11 @@ ALIASES: dict[str, str] = {}
 """Other names of aggregates."""
 
 STAND_INS: dict[str, str] = {}
-"""Aggregates that Spark does not have, and the expression that it analyses instead."""
+"""Aggregates that Spark does not have, and the expressions that it analyses instead."""
 
 
 def add_family(kinds: Iterable[Kind], aggregates: Mapping[str, Aggregate]) -> None:
-    """Make kinds and aggregates known; a later one of the same name takes its place."""
+    """Register kinds and aggregates; a later one replaces an earlier one of the same name."""
     KINDS.update({kind.name: kind for kind in kinds})
     AGGREGATES.update(aggregates)
     for name, aggregate in aggregates.items():
@@ -93,17 +93,17 @@ def add_family(kinds: Iterable[Kind], aggregates: Mapping[str, Aggregate]) -> No
 
 
 def components(calls: Sequence[Call], types: Types) -> tuple[Component, ...]:
-    """What these calls keep, each component once, in the order of first use."""
+    """The components of these calls, each once, in the order of first use."""
     return tuple(dict.fromkeys(c for call in calls for c in AGGREGATES[call.function].components(call, types)))
 
 
 def keeps_values(call: Call) -> bool:
-    """Whether the call keeps values, or a sketch of them: partials of no fixed size."""
+    """Whether the call keeps values, or a sketch of them: partials without a fixed size."""
     return isinstance(AGGREGATES[call.function].lower, FromValues)
 
 
 def guarded(call: Call, argument: str) -> str:
-    """`FILTER (WHERE c)` as an argument that is NULL where c does not hold: all aggregates skip NULL."""
+    """`FILTER (WHERE c)` as an argument that is NULL if c is not true: all aggregates skip NULL."""
     return argument if call.condition is None else f"(CASE WHEN {call.condition} THEN {argument} END)"
 
 

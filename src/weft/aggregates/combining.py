@@ -1,6 +1,6 @@
-"""How the partials of slices become one: a type for each way, which `weft.engine.combine` has the loops of.
+"""The ways to combine the partials of slices, one type each; `weft.engine.combine` has the loops.
 
-Facts alone: planning needs neither numpy nor a compiler. A new kind names one of these; a new way to combine is a new
+Only facts: planning needs neither numpy nor a compiler. A new kind names one of these; a new way to combine is a new
 type here and a class in `weft.engine.combine`.
 """
 
@@ -19,7 +19,7 @@ class Combining:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """The operators of `weft.aggregates.operators` that it may use; the type of the column decides which."""
+        """The operators of `weft.aggregates.operators` that it may use; the column's type decides which one."""
         return ()
 
     @property
@@ -53,7 +53,7 @@ class RowCount(IntegerSum):
 
 @dataclass(frozen=True, slots=True)
 class Extreme(Combining):
-    """The greatest or the least value. Numbers are compared by value, texts by their place in the order."""
+    """The greatest or the least value. Numbers are compared by value, texts by their rank."""
 
     greatest: bool
 
@@ -64,7 +64,7 @@ class Extreme(Combining):
 
 @dataclass(frozen=True, slots=True)
 class ChosenBy(Combining):
-    """The partial with the greatest or the least first column; the other columns come along."""
+    """The partial with the greatest or the least first column, with its other columns."""
 
     greatest: bool
 
@@ -75,7 +75,7 @@ class ChosenBy(Combining):
 
 @dataclass(frozen=True, slots=True)
 class Bitwise(Combining):
-    """Integers combined bit by bit with this operator, of which `identity` changes nothing."""
+    """Integers combined bit by bit with this operator; `identity` is its neutral element."""
 
     operator: str
     identity: int
@@ -120,7 +120,7 @@ class UserAggregate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Compiled(Combining):
-    """Several doubles, combined by a function that is compiled where it is first used."""
+    """Several doubles, combined by a function that is compiled on first use."""
 
     definition: type[UserAggregate]
 
@@ -131,11 +131,11 @@ class Compiled(Combining):
 
 @dataclass(frozen=True, slots=True)
 class ValueList(Combining):
-    """Values and a weight for each, ascending: partials of no fixed size. Weights of equal values add up."""
+    """Values and a weight for each, ascending: partials without a fixed size. Weights of equal values add up."""
 
     source: ValueSource
     points: Callable[[int], int] | None = None
-    """The most values in a partial, by the component's setting; None: as many as there are different ones."""
+    """The most values in a partial, by the component's setting; None: one per distinct value of the rows."""
 
     @property
     def columns(self) -> int:
@@ -144,7 +144,7 @@ class ValueList(Combining):
 
 @dataclass(frozen=True, slots=True)
 class ValueSource:
-    """What Spark sends of a slice's values."""
+    """The form in which Spark sends the values of a slice."""
 
     @property
     def columns(self) -> int:

@@ -15,7 +15,7 @@ class Component:
     kind: str
     arguments: tuple[str, ...] = ()
     setting: int = 0
-    """How large a sketch may grow, in its own measure."""
+    """The size limit of a sketch, in the unit of its kind."""
 
     @property
     def definition(self) -> Kind:
@@ -31,7 +31,7 @@ class Component:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """A row as a partial, over the texts of the arguments."""
+        """A row as a partial: SQL texts over the arguments."""
         return tuple(text.format(*(f"({a})" for a in self.arguments)) for text in self.definition.row)
 
     @property

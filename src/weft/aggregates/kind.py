@@ -9,7 +9,7 @@ from weft.aggregates.combining import Combining, ValueList
 
 
 class Algebra(Flag):
-    """What `combine` can do; a technique needs some of it."""
+    """Properties of `combine`; a technique needs some of them."""
 
     ASSOCIATIVE = auto()
     COMMUTATIVE = auto()
@@ -42,7 +42,7 @@ class TableSlot:
     row: str | None = "({0})"
     """A row's number (Spark SQL), over the arguments; None: every row counts one."""
     boolean: bool = False
-    """`row` is true or false, whatever the type of the argument."""
+    """Whether `row` is true or false, for any type of the argument."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class Kind:
     """How partials of slices become one."""
     algebra: Algebra = FOLD
     merge: tuple[str, ...] = ()
-    """How Spark makes one partial of several: an aggregate per column, over the columns `{0}`, `{1}`. Empty: it
-    cannot, and each grouping makes the component from rows."""
+    """How Spark merges partials: an aggregate per column, over the columns `{0}`, `{1}`. Empty: it cannot, and each
+    grouping computes the component from rows."""
     row: tuple[str, ...] = ()
     """A row as a partial, one text per column over the arguments, in the types of `lift`. Empty: rows must be
     aggregated first."""

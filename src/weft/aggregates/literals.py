@@ -22,12 +22,12 @@ def numbers_of(text: str) -> tuple[float, ...] | None:
         return None
 
 
-def number(call: Call, place: int, default: float) -> float:
-    """The number that stands at this argument of a call."""
-    numbers = numbers_of(call.arguments[place]) if len(call.arguments) > place else None
+def number(call: Call, index: int, default: float) -> float:
+    """The argument of a call at this index, as a number; the default if the call has no such argument."""
+    numbers = numbers_of(call.arguments[index]) if len(call.arguments) > index else None
     return numbers[0] if numbers else default
 
 
 def fractions(call: Call) -> tuple[float, ...]:
-    """The second argument of a percentile."""
+    """The fractions of a percentile: its second argument."""
     return numbers_of(call.arguments[1]) or ()

@@ -1,4 +1,4 @@
-"""How an answer is read from combined components: a type for each way, which `weft.engine` implements."""
+"""The ways to read an answer from combined components, one type each; `weft.engine` implements them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Value(AnswerLowering):
 
 @dataclass(frozen=True, slots=True)
 class ChosenValue(AnswerLowering):
-    """The value that came with the chosen ordering: the second column."""
+    """The value of the chosen partial: the second column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Mean(AnswerLowering):
 
 @dataclass(frozen=True, slots=True)
 class Formula(AnswerLowering):
-    """A function of the components' columns, as numpy arrays of doubles: answers, and where they are NULL."""
+    """A function of the components' columns, as numpy arrays of doubles; returns answers and a mask of NULLs."""
 
     function: Callable[..., tuple[Any, Any]]
 
@@ -56,7 +56,7 @@ class NanFormula(AnswerLowering):
 
 @dataclass(frozen=True, slots=True)
 class FromValues(AnswerLowering):
-    """Base of what is read from the values of each window as it slides."""
+    """Base of the ways that read the values of each sliding window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +64,17 @@ class Quantiles(FromValues):
     """The values at given fractions of the rows, in ascending order."""
 
     interpolated: bool
-    """Between two neighbouring values in proportion; otherwise one of the values."""
+    """Whether to interpolate between two neighbouring values; otherwise the answer is one of the values."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistinctCount(FromValues):
-    """The number of different values."""
+    """The number of distinct values."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistinctValues(FromValues):
-    """A list of the different values."""
+    """A list of the distinct values."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The operators that combine partials, what each can do, and what each technique needs.
 
-Facts alone: `weft.kernels` has the loops, and planning does not wait until they are loaded.
+Only facts: `weft.kernels` has the loops, and planning does not load them.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 from weft.aggregates.kind import CHOICE, FOLD, Algebra
 
-_BY_PLACE = Algebra.ASSOCIATIVE | Algebra.SELECTIVE
-"""Of equal keys the place decides, so the order of the arguments matters: not commutative."""
+_BY_POSITION = Algebra.ASSOCIATIVE | Algebra.SELECTIVE
+"""Of equal keys the position decides, so the order of the arguments matters: not commutative."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorFacts:
-    """An operator, as plans and techniques see it."""
+    """The properties of an operator that plans and techniques use."""
 
     algebra: Algebra
     serves: str = ""
-    """The aggregates that it serves, in words; empty: that of the same name."""
+    """The aggregates that it serves, in words; empty: the aggregate of the same name."""
     priced_as: str = ""
     """The operator whose measured speeds are close to its own; empty: it is measured itself."""
 
@@ -33,8 +33,8 @@ OPERATOR_FACTS: Mapping[str, OperatorFacts] = {
     "bit_and": OperatorFacts(FOLD, priced_as="max"),
     "bit_or": OperatorFacts(FOLD, priced_as="max"),
     "bit_xor": OperatorFacts(FOLD | Algebra.INVERTIBLE, priced_as="max"),
-    "argmax_last": OperatorFacts(_BY_PLACE, "max of texts, max_by, last"),
-    "argmax_first": OperatorFacts(_BY_PLACE, "min of texts, min_by, first", priced_as="argmax_last"),
+    "argmax_last": OperatorFacts(_BY_POSITION, "max of texts, max_by, last"),
+    "argmax_first": OperatorFacts(_BY_POSITION, "min of texts, min_by, first", priced_as="argmax_last"),
     "moments_2": OperatorFacts(FOLD, "variance"),
     "moments_3": OperatorFacts(FOLD, "skewness", priced_as="moments_2"),
     "moments_4": OperatorFacts(FOLD, "kurtosis", priced_as="comoments"),
@@ -70,7 +70,7 @@ def accepts(technique: str, operator: str) -> bool:
 
 
 def fallback(operator: str) -> str:
-    """What serves an operator where nothing was chosen, or what was chosen cannot.
+    """The technique for an operator if none was chosen, or if the chosen one cannot serve it.
 
     >>> fallback("int_sum"), fallback("max")
     ('prefix', 'blocks')

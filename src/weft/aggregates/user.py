@@ -36,10 +36,10 @@ WIDEST = 6
 
 @runtime_checkable
 class Mergeable(Protocol):
-    """Spark too can combine its partials, in any order: groupings that have it may be rolled up from a finer one."""
+    """Spark can combine its partials too, in any order, so a grouping may be rolled up from a finer one."""
 
     merge: tuple[str, ...]
-    """Native Spark aggregates over the columns of partials, one a column; `{0}` stands for the first column."""
+    """Native Spark aggregates over the columns of partials, one per column; `{0}` stands for the first column."""
 
 
 @runtime_checkable
@@ -55,11 +55,11 @@ class InvalidAggregate(WeftError):
 
 
 USERS: dict[str, type[UserAggregate]] = {}
-"""By SQL name: what `register` was given."""
+"""The registered classes, by SQL name."""
 
 
 def register(name: str, definition: type[UserAggregate], *, arguments: int = 1, commutative: bool = True) -> None:
-    """Make an aggregate known to SQL by `name`; a later definition of the same name takes its place."""
+    """Register an aggregate for SQL as `name`; a later definition replaces an earlier one of the same name."""
     name = name.lower()
     _check(name, definition, arguments)
     algebra = Algebra.ASSOCIATIVE
@@ -78,7 +78,7 @@ def register(name: str, definition: type[UserAggregate], *, arguments: int = 1, 
 
 
 def learn(kinds: Mapping[str, Kind]) -> None:
-    """In an executor: the kinds of components that the driver has and weft does not define."""
+    """Add, in an executor, the kinds of components that the driver has and weft does not define."""
     KINDS.update(kinds)
 
 
@@ -98,9 +98,9 @@ def _check(name: str, definition: type[UserAggregate], arguments: int) -> None:
     merge = getattr(definition, "merge", lift)
     if isinstance(merge, str) or len(merge) != len(lift):
         raise wrong(f"`merge` must have a Spark aggregate for each of the {len(lift)} columns that `lift` makes")
-    places = {int(place) for text in lift for place in re.findall(r"\{(\d+)\}", text)}
-    if places and max(places) >= arguments:
-        raise wrong(f"`lift` uses more arguments than {arguments}; say arguments={max(places) + 1}")
+    indices = {int(index) for text in lift for index in re.findall(r"\{(\d+)\}", text)}
+    if indices and max(indices) >= arguments:
+        raise wrong(f"`lift` uses more arguments than {arguments}; say arguments={max(indices) + 1}")
     for part in ("combine", "lower"):
         if not isinstance(getattr(definition, part, None), Callable):  # type: ignore[arg-type]
             raise wrong(f"it has no static method `{part}`")

@@ -1,1 +1,1 @@
-"""What this machine takes for a row, a partial, an operation: the values and their files; `measure` fills them."""
+"""The costs of a row, a partial and an operation on this machine, and their file; `measure` measures them."""

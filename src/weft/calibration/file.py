@@ -1,9 +1,9 @@
-"""The file in which `weft calibrate` keeps what it measured: JSON with a version and one section per kind of value.
+"""The file in which `weft calibrate` stores its measurements: JSON with a version and one section per kind of value.
 
     {"version": 1, "weights": {...}, "speeds": {...}, "table_costs": {...}}
 
-Earlier versions of weft wrote three files, `weights.json`, `speeds.json` and `tables.json`; they are read where the one
-file is absent. A section that was not measured is absent too, and each is checked only when it is used.
+Earlier versions of weft wrote three files, `weights.json`, `speeds.json` and `tables.json`; they are read if the one
+file is missing. A section that was not measured is missing too, and each is checked only when it is used.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class BadCalibration(WeftError):
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was measured on one machine; None: this was not."""
+    """The measurements of one machine; None: not measured."""
 
     weights: Weights | None = None
     speeds: Speeds | None = None

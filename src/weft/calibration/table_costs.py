@@ -1,4 +1,4 @@
-"""What a row and a partial take on one machine, in Spark's own aggregation and in hash tables (LFTA) beside it.
+"""The costs of a row and of a partial on one machine, in Spark's own aggregation and in hash tables (LFTA).
 
 `weft calibrate` measures them; the defaults are rough.
 """
@@ -12,7 +12,7 @@ from weft.model import WeftError
 
 @dataclass(frozen=True, slots=True)
 class ProbeCosts:
-    """`probe` (c1) is a look at a bucket, `eviction` (c2) a partial that leaves the tables for the answers.
+    """`probe` (c1) is the cost of one lookup in a table, `eviction` (c2) that of a partial that leaves the tables.
 
     The paper's system had a ratio of 15.
     """
@@ -30,11 +30,11 @@ class TableCosts:
     """Seconds of one core."""
 
     row: float
-    """A row that is sent to a table outside Spark."""
+    """A row that is sent to a hash table outside Spark."""
     probe: float
-    """c1: a look at a bucket of such a table."""
+    """c1: a lookup in such a table."""
     eviction: float
-    """c2: a partial that leaves it, goes to its bucket and is merged."""
+    """c2: a partial that is evicted, sent to its bucket and merged."""
     native_probe: float
     """A row in Spark's aggregation."""
     native_eviction: float
@@ -46,7 +46,7 @@ class TableCosts:
 
     @property
     def native(self) -> ProbeCosts:
-        """In probes."""
+        """Costs relative to a probe."""
         return ProbeCosts(1.0, self.native_eviction / self.native_probe)
 
 

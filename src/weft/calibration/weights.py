@@ -1,4 +1,4 @@
-"""What the terms of a plan's cost take on one machine, in seconds; `weft calibrate` measures them."""
+"""The seconds per unit of each term of a plan's cost on one machine; `weft calibrate` measures them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ValueWeights:
-    """Of the values that percentiles, distinct counts and the like keep: partials of no fixed size."""
+    """Seconds per value of percentiles, distinct counts and the like: partials without a fixed size."""
 
     sent: float
     """A value on its way: collected by Spark, sent to Python, sorted, written to disk."""
@@ -18,7 +18,7 @@ class ValueWeights:
 
 
 SENT, KEPT, MOVED = 0.5, 0.3, 10.0
-"""What they take relative to a partial, a kept partial and an operation, where they were not measured: decision 19."""
+"""Defaults relative to a partial, a kept partial and an operation, if values were not measured: decision 19."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Weights:
     answer: float
     """A row of an answer."""
     measured_values: ValueWeights | None = None
-    """None: measured by a version of weft that had none."""
+    """None: an earlier version of weft measured the weights, without values."""
 
     @property
     def values(self) -> ValueWeights:

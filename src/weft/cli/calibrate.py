@@ -64,9 +64,9 @@ def calibrate(
         techniques = {o: {name: asdict(speed) for name, speed in of.items()} for o, of in speeds.items()}
         report = {
             "weights": asdict(weights),
-            "mean_error": dict(fitted.off),
+            "mean_error": dict(fitted.mean_errors),
             "taken_over_estimated": dict(fitted.by_probe),
-            "unseen": fitted.unseen,
+            "unseen": fitted.too_small,
             "nanoseconds": techniques,
             "tables": asdict(prices),
         }
@@ -91,14 +91,14 @@ def _terms(weights: Weights) -> Table:
 
 def _residual(fitted: Fit) -> str:
     """How far the batches that were measured are from what the weights say of them."""
-    off = fitted.off
+    off = fitted.mean_errors
     lines = [
         f"Off by {off['native']:.0%} for the native job, {off['final']:.0%} for the final one, and {off['values']:.0%} "
         "for both where there are values, on average over the batches measured. Taken over estimated, by stream:",
         *(f"  {name}  {over:.2f}" for name, over in fitted.by_probe.items()),
     ]
-    if fitted.unseen:
-        lines.append(f"Too small to measure here, so only a guess: {', '.join(fitted.unseen)}.")
+    if fitted.too_small:
+        lines.append(f"Too small to measure here, so only a guess: {', '.join(fitted.too_small)}.")
     return "\n".join(lines)
 
 

@@ -89,7 +89,7 @@ def advance(
 
 
 class _Received:
-    """The partials of one batch, added to the state feed by feed, with what is counted on the way."""
+    """The partials of one batch, added to the state feed by feed, with counts of late and matched rows."""
 
     def __init__(self, state: State, until: int, layout: Layout) -> None:
         self._watermark = state.watermark
@@ -164,9 +164,9 @@ def _of_feed(feed: FeedLayout, partials: pa.Table | None, rows: RowGrouping | No
         return None
     names = dict.fromkeys(["slice", *feed.words, *feed.key_columns, *(n for of in feed.columns for n in of)])
     # The columns of a feed without partials may be missing: a backfill has only the columns of its own query.
-    present = [name for name in names if name in partials.schema.names]
+    existing = [name for name in names if name in partials.schema.names]
     is_of_feed = pc.and_(pc.equal(partials.column("feed"), feed.number), pc.is_valid(partials.column("slice")))
-    of_feed = partials.select(present).filter(is_of_feed)
+    of_feed = partials.select(existing).filter(is_of_feed)
     return of_feed if of_feed.num_rows else None
 
 

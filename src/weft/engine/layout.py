@@ -35,7 +35,7 @@ class FilterBit(NamedTuple):
     most: int = 1 << 62
 
     def passed(self, words: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.bool_]:
-        """For each of the signatures in these words."""
+        """Whether each of the signatures in these words passes the filter."""
         number = (words[self.word] >> self.shift) & self.mask
         passes: npt.NDArray[np.bool_] = (number >= self.least) & (number <= self.most)
         return passes
@@ -157,9 +157,9 @@ class Layout:
     backfilling: frozenset[str] = frozenset()
     """Queries that wait for their backfill: they keep all slices, and answer nothing yet."""
     allowed_lateness: int = 0
-    """A late row revises the answer of a window that ended at most so long ago."""
+    """A late row revises the answers of windows that ended at most this many microseconds before the watermark."""
     retention: int = 0
-    """The slices of windows that ended at most so long ago are kept for queries that join later."""
+    """Slices of windows that ended at most this many microseconds before the watermark are kept, for later queries."""
     refresh: Mapping[str, Refresh] = field(default_factory=dict)
     """SLIDE AT MOST: the windows to answer in this batch; queries missing from the map are not refreshed in it."""
     answered: Mapping[str, int] = field(default_factory=dict)
@@ -194,7 +194,7 @@ class Layout:
         return replace(self, feeds=tuple(replace(f, trees=tuple(map(change, f.trees))) for f in self.feeds))
 
     def closed(self, watermark: int) -> int:
-        """No window that ends by it is answered or revised again."""
+        """The time by which a window must end to be closed: a closed window is not answered or revised again."""
         return watermark - max(self.allowed_lateness, self.retention)
 
     def compactable(self, watermark: int) -> dict[int, int]:

@@ -100,8 +100,8 @@ def _still_read(
     if watermark is None or query.name in after.backfilling | after.joining:
         return reader
     opened = query.first_open(after.closed(watermark))
-    done = {t.number for t in before.older if t.number not in newest or newest[t.number] < opened}
-    return replace(reader, pools=tuple(p for p in reader.pools if p not in done))
+    expired = {t.number for t in before.older if t.number not in newest or newest[t.number] < opened}
+    return replace(reader, pools=tuple(p for p in reader.pools if p not in expired))
 
 
 def serves(tree: TreeLayout, query: QueryLayout, grouping: GroupingLayout) -> bool:
@@ -160,8 +160,8 @@ def usable_reader(
     if not reader.pools or not all(n in trees and serves(trees[n], query, grouping) for n in reader.pools):
         return None
     # A pool that has had no batch yet has dropped nothing.
-    known = [kept[n] for n in reader.pools if n in kept]
-    complete = max(known if reader.since is None else [*known, reader.since], default=layout.closed(watermark))
+    kept_from = [kept[n] for n in reader.pools if n in kept]
+    complete = max(kept_from if reader.since is None else [*kept_from, reader.since], default=layout.closed(watermark))
     first = _first_complete(query, [trees[n] for n in reader.pools], complete, layout.closed(watermark))
     return Reader(first, reader.pools)
 

@@ -1,8 +1,7 @@
 """Compiled loops: arrays in, arrays out.
 
-Each function is compiled once for contiguous, writable int64, int32 (groups) and float64 arrays, and kept on disk. A
-read-only array, such as a view of Arrow memory, is another type to the compiler and would be compiled for again: pass
-`plain(array, dtype)`.
+Each function is compiled once for contiguous, writable int64, int32 (groups) and float64 arrays, and kept on disk. For
+a read-only array, such as a view of Arrow memory, it would be compiled again: pass `plain(array, dtype)`.
 
     order = sort_order(groups, slices, group_count)
     offsets = group_offsets(groups[order], group_count)
@@ -11,8 +10,8 @@ read-only array, such as a view of Arrow memory, is another type to the compiler
     tables = BLOCKS["float_sum"].build(values[order], longest)
     BLOCKS["float_sum"].answer(tables, lo_out, hi_out, out)
 
-`technique(name, operator)` is any other technique in the same shape, and those of the papers also take one partial at
-a time: see `Technique` and `Steps`.
+`technique(name, operator)` returns any other technique with the same interface. The techniques of the papers also take
+one partial at a time: see `Technique` and `Steps`.
 """
 
 from __future__ import annotations
@@ -74,5 +73,5 @@ __all__ = [
 
 
 def plain(array: Any, dtype: DTypeLike) -> NDArray[Any]:
-    """The array as kernels take it: contiguous, writable, of this type; copied only where it is not so already."""
+    """The array as kernels take it: contiguous, writable, of this type; copied only if it is not so already."""
     return np.require(array, dtype, ["C", "W"])

@@ -1,4 +1,4 @@
-"""Groups of rows by a hash table: a number for each, in the order of first sight."""
+"""Numbers the groups of rows with a hash table, in the order of first occurrence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
-TAG = np.uint64(33)  # what is left is not negative in the upper half of an int64
+TAG = np.uint64(33)  # leaves 31 bits, which are not negative in the upper half of an int64
 NUMBER = np.int64(0xFFFF_FFFF)
 
 
@@ -16,19 +16,19 @@ NUMBER = np.int64(0xFFFF_FFFF)
 def number_rows(
     codes: NDArray[np.int64], columns: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The group of each of the `rows`, equal where `codes[row, columns]` are, and the first row of each group.
+    """The group of each of the `rows`, equal if `codes[row, columns]` are equal, and the first row of each group.
 
     requires  rows within codes, fewer than 2**31
-    cost      O(columns) a row, expected; a group that is new misses the cache once, one that is not twice
-    space     the result and 2 to 4 entries of 8 bytes a row
+    cost      O(columns) per row, expected; one cache miss for a new group, two for a known one
+    space     the result and 2 to 4 entries of 8 bytes per row
     """
     size = 2
     while size < 2 * len(rows):
         size *= 2
-    table = np.full(size, -1, np.int64)  # open addressing: bits of the hash above the group's number, -1 where free
+    table = np.full(size, -1, np.int64)  # open addressing: bits of the hash above the group's number, -1 if free
     groups = np.empty(len(rows), np.int32)
     firsts = np.empty(len(rows), np.int64)
-    found = 0
+    group_count = 0
     for i in range(len(rows)):
         row = rows[i]
         mixed = np.uint64(0)
@@ -36,14 +36,14 @@ def number_rows(
             mixed = (mixed ^ np.uint64(codes[row, column])) * MIX
             mixed ^= mixed >> HALF
         tag = np.int64(mixed >> TAG)
-        place = np.int64(mixed & np.uint64(size - 1))
+        slot = np.int64(mixed & np.uint64(size - 1))
         while True:
-            entry = table[place]
+            entry = table[slot]
             if entry < 0:
-                table[place] = (tag << 32) | found
-                firsts[found] = row
-                groups[i] = found
-                found += 1
+                table[slot] = (tag << 32) | group_count
+                firsts[group_count] = row
+                groups[i] = group_count
+                group_count += 1
                 break
             if entry >> 32 == tag:
                 group = entry & NUMBER
@@ -56,5 +56,5 @@ def number_rows(
                 if same:
                     groups[i] = group
                     break
-            place = (place + 1) & (size - 1)
-    return groups, firsts[:found].copy()
+            slot = (slot + 1) & (size - 1)
+    return groups, firsts[:group_count].copy()

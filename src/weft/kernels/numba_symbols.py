@@ -1,9 +1,9 @@
-"""The names of compiled functions, apart from those that other processes gave.
+"""Unique names for compiled functions in all processes.
 
-numba tells functions of one name apart by a counter, which begins at 1 in every process. A kernel on disk calls its own
-helpers by such names. Of two kernels that two processes compiled, each may have a helper of one name and another body;
-in a process that loads both, the linker takes the first for both, and a maximum is found by adding. So the counter
-begins somewhere else in each process.
+numba distinguishes functions of the same name by a counter, which begins at 1 in every process. A kernel on disk calls
+its helpers by such names. Kernels that two processes compiled may have helpers with the same name and different code.
+In a process that loads both, the linker uses the first helper for both, and a maximum may be computed by adding. So the
+counter begins at a random number in each process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Partials in the order of (group, slice), and the slice of a time."""
+"""Partials in the order of (group, slice), and the slice of each time."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SHIFT = np.uint64(64 - SLOTS.bit_length() + 1)
 GREATEST = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 LEAST = np.int64(-0x8000_0000_0000_0000)
 NOT_A_NUMBER = np.int64(0x7FF8_0000_0000_0000)
-"""The bits of NaN: there are many, and Spark takes them for one."""
+"""The bits that stand for every NaN: there are many, and Spark treats them as equal."""
 
 
 def sort_order(groups: NDArray[np.int32], slices: NDArray[np.int64], group_count: int) -> NDArray[np.int64]:
     """The stable permutation that sorts partials by (group, slice).
 
     requires  0 <= groups < group_count
-    cost      O(n) up to `DISTINCT_LIMIT` distinct slices, else O(n log n); one look for what is sorted already, and one
-              where each group is
+    cost      O(n) up to `DISTINCT_LIMIT` distinct slices, else O(n log n); one pass if all is sorted already, two if
+              each group is
     space     four arrays of n
     """
     if is_sorted(groups, slices):
@@ -36,16 +36,16 @@ def sort_order(groups: NDArray[np.int32], slices: NDArray[np.int64], group_count
     if len(distinct) > DISTINCT_LIMIT:
         by_slice = np.argsort(slices, kind="stable")
     else:
-        by_slice = counting_order(places_in_time(distinct)[ranks], np.arange(len(slices)), len(distinct))
+        by_slice = counting_order(ranks_in_time(distinct)[ranks], np.arange(len(slices)), len(distinct))
     order: NDArray[np.int64] = counting_order(groups, by_slice, group_count)
     return order
 
 
-def places_in_time(distinct: NDArray[np.int64]) -> NDArray[np.int32]:
+def ranks_in_time(distinct: NDArray[np.int64]) -> NDArray[np.int32]:
     """For each of the distinct slices, how many are before it."""
-    places = np.empty(len(distinct), np.int32)
-    places[np.argsort(distinct)] = np.arange(len(distinct), dtype=np.int32)
-    return places
+    ranks = np.empty(len(distinct), np.int32)
+    ranks[np.argsort(distinct)] = np.arange(len(distinct), dtype=np.int32)
+    return ranks
 
 
 @njit(cache=True, nogil=True)
@@ -53,7 +53,7 @@ def is_sorted(groups: NDArray[np.int32], slices: NDArray[np.int64]) -> bool:
     """Whether partials are sorted by (group, slice).
 
     requires  arrays of one length
-    cost      O(n), less where the first disorder comes early
+    cost      O(n), less if the first disorder comes early
     space     none
     """
     for i in range(1, len(slices)):
@@ -64,10 +64,10 @@ def is_sorted(groups: NDArray[np.int32], slices: NDArray[np.int64]) -> bool:
 
 @njit(cache=True, nogil=True)
 def is_sorted_by_group(groups: NDArray[np.int32], slices: NDArray[np.int64], group_count: int) -> bool:
-    """Whether the slices of each group ascend: so it is with what came batch by batch.
+    """Whether the slices of each group ascend, as they do if partials are in the order of batches.
 
     requires  0 <= groups < group_count
-    cost      O(n + group_count), less where the first disorder comes early
+    cost      O(n + group_count), less if the first disorder comes early
     space     group_count
     """
     newest = np.full(group_count, LEAST)
@@ -80,16 +80,16 @@ def is_sorted_by_group(groups: NDArray[np.int32], slices: NDArray[np.int64], gro
 
 @njit(cache=True, nogil=True)
 def rank_slices(slices: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The distinct slices in the order of their first sight, and for each partial the place of its slice there.
+    """The distinct slices in the order of first occurrence, and for each partial the position of its slice there.
 
-    requires  nothing; stops, with more than `DISTINCT_LIMIT` distinct slices, when there are more
-    cost      O(1) a partial
+    requires  nothing; stops when there are more than `DISTINCT_LIMIT` distinct slices
+    cost      O(1) per partial
     space     a fixed hash table and n ranks
     """
-    slots = np.full(SLOTS, -1, np.int32)  # open addressing: places in `distinct`, -1 where free
+    slots = np.full(SLOTS, -1, np.int32)  # open addressing: positions in `distinct`, -1 where free
     distinct = np.empty(DISTINCT_LIMIT + 1, np.int64)
     ranks = np.empty(len(slices), np.int32)
-    found = 0
+    distinct_count = 0
     rank = np.int32(-1)
     for i in range(len(slices)):
         time = slices[i]
@@ -102,14 +102,14 @@ def rank_slices(slices: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[n
             slot = (slot + 1) & (SLOTS - 1)
             rank = slots[slot]
         if rank < 0:
-            rank = np.int32(found)
+            rank = np.int32(distinct_count)
             slots[slot] = rank
-            distinct[found] = time
-            found += 1
-            if found > DISTINCT_LIMIT:
+            distinct[distinct_count] = time
+            distinct_count += 1
+            if distinct_count > DISTINCT_LIMIT:
                 break
         ranks[i] = rank
-    return distinct[:found].copy(), ranks
+    return distinct[:distinct_count].copy(), ranks
 
 
 @njit(cache=True, nogil=True)
@@ -120,12 +120,12 @@ def counting_order(keys: NDArray[np.int32], order: NDArray[np.int64], key_count:
     cost      O(n + key_count)
     space     the result and key_count
     """
-    places = group_offsets(keys, key_count)
+    next_positions = group_offsets(keys, key_count)
     result = np.empty(len(order), np.int64)
     for i in order:
         key = keys[i]
-        result[places[key]] = i
-        places[key] += 1
+        result[next_positions[key]] = i
+        next_positions[key] += 1
     return result
 
 
@@ -153,7 +153,7 @@ def merge_order(
     slices_b: NDArray[np.int64],
     group_count: int,
 ) -> NDArray[np.int64]:
-    """The permutation of `a` followed by `b` that sorts both by (group, slice), a before b where they are equal.
+    """The permutation of `a` followed by `b` that sorts both by (group, slice), a before b if they are equal.
 
     requires  a and b each sorted by (group, slice); 0 <= groups < group_count
     cost      O(n + group_count), without a comparison for groups where b is newer than a
@@ -162,25 +162,25 @@ def merge_order(
     begins_a, begins_b = group_offsets(groups_a, group_count), group_offsets(groups_b, group_count)
     shift = len(slices_a)
     order = np.empty(shift + len(slices_b), np.int64)
-    place = 0
+    at = 0
     for g in range(group_count):
         i, until_i = begins_a[g], begins_a[g + 1]
         j, until_j = begins_b[g], begins_b[g + 1]
         if i < until_i and j < until_j and slices_b[j] < slices_a[until_i - 1]:
             while i < until_i and j < until_j:
                 if slices_b[j] < slices_a[i]:
-                    order[place] = shift + j
+                    order[at] = shift + j
                     j += 1
                 else:
-                    order[place] = i
+                    order[at] = i
                     i += 1
-                place += 1
+                at += 1
         for rest in range(i, until_i):
-            order[place] = rest
-            place += 1
+            order[at] = rest
+            at += 1
         for rest in range(j, until_j):
-            order[place] = shift + rest
-            place += 1
+            order[at] = shift + rest
+            at += 1
     return order
 
 
@@ -189,11 +189,11 @@ def floor_edges(times: NDArray[np.int64], slides: NDArray[np.int64], shifts: NDA
     """The greatest edge not after each time, over the classes with edges at `shifts[c] + k * slides[c]`.
 
     requires  at least one class; slides positive; a slide around each time fits 64 bits
-    cost      O(classes) a time, O(1) where the slice is that of the time before
+    cost      O(classes) per time, O(1) if the previous time is in the same slice
     space     the result
     """
     edges = np.empty(len(times), np.int64)
-    edge, following = np.int64(0), np.int64(0)  # the slice of the time before is [edge, following); empty at first
+    edge, following = np.int64(0), np.int64(0)  # the slice of the previous time is [edge, following); empty at first
     for i in range(len(times)):
         time = times[i]
         if not edge <= time < following:
@@ -209,7 +209,7 @@ def floor_edges(times: NDArray[np.int64], slides: NDArray[np.int64], shifts: NDA
 
 @njit(cache=True, nogil=True)
 def float_keys(values: NDArray[np.float64], turned: bool) -> NDArray[np.int64]:
-    """Integers in the order of the floats: -0.0 just below 0.0, NaN above all; turned round if asked.
+    """Integers in the order of the floats: -0.0 just below 0.0, NaN above all; reversed if `turned`.
 
     requires  nothing
     cost      one pass
@@ -219,7 +219,7 @@ def float_keys(values: NDArray[np.float64], turned: bool) -> NDArray[np.int64]:
     keys = np.empty(len(values), np.int64)
     turn = np.int64(-1) if turned else np.int64(0)
     for i in range(len(values)):
-        # The bits of a float ascend with it once those of the negative ones are turned round.
+        # The bits of floats ascend with their values once the bits of negative floats are inverted.
         key = bits[i] ^ ((bits[i] >> 63) & GREATEST)
         keys[i] = (NOT_A_NUMBER if values[i] != values[i] else key) ^ turn
     return keys
@@ -227,9 +227,9 @@ def float_keys(values: NDArray[np.float64], turned: bool) -> NDArray[np.int64]:
 
 @njit(cache=True, nogil=True)
 def key_floats(keys: NDArray[np.int64], turned: bool) -> NDArray[np.float64]:
-    """The floats that `float_keys` made these of.
+    """The inverse of `float_keys`.
 
-    requires  keys that it made
+    requires  keys of `float_keys`
     cost      one pass
     space     the result
     """

@@ -1,8 +1,8 @@
-"""Sketches as Apache DataSketches writes them, read for what they hold: samples with weights.
+"""Reads sketches of Apache DataSketches: samples with weights.
 
-`data[bounds[p]:bounds[p + 1]]` are the bytes of partial p; without any it has no sketch. The formats are described at
-datasketches.apache.org: KLL of serial versions 1 and 2, frequent items of version 1, compact Theta sketches of version
-3 and compressed ones of version 4.
+`data[bounds[p]:bounds[p + 1]]` are the bytes of partial p; if there are none, it has no sketch. The formats are
+described at datasketches.apache.org: KLL of serial versions 1 and 2, frequent items of version 1, compact Theta
+sketches of version 3 and compressed ones of version 4.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 Bytes = NDArray[np.uint8]
 Longs = NDArray[np.int64]
 
-WHOLE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+NO_LIMIT = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 """The limit of a Theta sketch that has dropped no hash."""
 
 
 @njit(cache=True, nogil=True)
 def _little(data: Bytes, at: int, size: int) -> np.int64:
-    """The integer in these bytes, the least first."""
+    """The integer in these bytes, little-endian."""
     value = np.int64(0)
     for i in range(size):
         value |= np.int64(data[at + i]) << np.int64(8 * i)
@@ -29,7 +29,7 @@ def _little(data: Bytes, at: int, size: int) -> np.int64:
 
 @njit(cache=True, nogil=True)
 def count_kll(data: Bytes, bounds: Longs) -> Longs:
-    """How many samples each KLL sketch of 8-byte items holds, added up."""
+    """Where the samples of each KLL sketch of 8-byte items begin: cumulative counts."""
     out = np.zeros(len(bounds), np.int64)
     for p in range(len(bounds) - 1):
         begin, end = bounds[p], bounds[p + 1]
@@ -43,7 +43,7 @@ def count_kll(data: Bytes, bounds: Longs) -> Longs:
 
 @njit(cache=True, nogil=True)
 def read_kll(data: Bytes, bounds: Longs, starts: Longs, items: Longs, weights: Longs) -> None:
-    """Write the samples, as the 64 bits that they are, and their weights: those of level i stand for 2**i rows each."""
+    """Write the 64 bits of each sample, and its weight: a sample of level i stands for 2**i rows."""
     for p in range(len(bounds) - 1):
         begin, n = bounds[p], starts[p + 1] - starts[p]
         if n == 0:
@@ -64,7 +64,7 @@ def read_kll(data: Bytes, bounds: Longs, starts: Longs, items: Longs, weights: L
 
 @njit(cache=True, nogil=True)
 def count_theta(data: Bytes, bounds: Longs) -> Longs:
-    """How many hashes each Theta sketch holds, added up."""
+    """Where the hashes of each Theta sketch begin: cumulative counts."""
     out = np.zeros(len(bounds), np.int64)
     for p in range(len(bounds) - 1):
         begin, end = bounds[p], bounds[p + 1]
@@ -81,10 +81,10 @@ def count_theta(data: Bytes, bounds: Longs) -> Longs:
 
 @njit(cache=True, nogil=True)
 def read_theta(data: Bytes, bounds: Longs, starts: Longs, hashes: Longs, limits: Longs) -> None:
-    """Write the hashes, and the limit below which they are all that came."""
+    """Write the hashes, and the limit of each sketch: it has all hashes of its rows that are below the limit."""
     for p in range(len(bounds) - 1):
         begin, n = bounds[p], starts[p + 1] - starts[p]
-        limits[p] = WHOLE
+        limits[p] = NO_LIMIT
         if bounds[p + 1] - begin < 8:
             continue
         words, version = np.int64(data[begin] & 63), data[begin + 1]
@@ -93,7 +93,7 @@ def read_theta(data: Bytes, bounds: Longs, starts: Longs, hashes: Longs, limits:
                 limits[p] = _little(data, begin + 8, 8)
             width, at = np.int64(data[begin + 3]), 8 * (begin + 8 * words + np.int64(data[begin + 4]))
             value = np.int64(0)
-            for i in range(n):  # differences of `width` bits, the first bit of a byte first
+            for i in range(n):  # differences of `width` bits, the highest bit of a byte first
                 delta = np.int64(0)
                 for _ in range(width):
                     delta = (delta << 1) | ((data[at >> 3] >> (7 - (at & 7))) & 1)
@@ -109,7 +109,7 @@ def read_theta(data: Bytes, bounds: Longs, starts: Longs, hashes: Longs, limits:
 
 @njit(cache=True, nogil=True)
 def count_heavy(data: Bytes, bounds: Longs) -> Longs:
-    """How many items each sketch of frequent items holds, added up; NULL is one more where it came."""
+    """Where the items of each sketch of frequent items begin: cumulative counts. NULL is one more item."""
     out = np.zeros(len(bounds), np.int64)
     for p in range(len(bounds) - 1):
         begin, end = bounds[p], bounds[p + 1]
@@ -124,7 +124,7 @@ def count_heavy(data: Bytes, bounds: Longs) -> Longs:
 
 @njit(cache=True, nogil=True)
 def _nulls(data: Bytes, end: int) -> np.int64:
-    """What Spark writes behind a sketch: how many NULLs came, the greatest byte first."""
+    """The number of NULLs, which Spark writes after a sketch, big-endian."""
     value = np.int64(0)
     for i in range(end - 8, end):
         value = (value << 8) | np.int64(data[i])
@@ -135,7 +135,7 @@ def _nulls(data: Bytes, end: int) -> np.int64:
 def read_heavy(
     data: Bytes, bounds: Longs, starts: Longs, texts: bool, begins: Longs, sizes: Longs, weights: Longs
 ) -> None:
-    """Write where in `data` each item lies, its size, and how often it came at most; NULL is last, of size -1."""
+    """Write where in `data` each item begins, its size, and its greatest possible count; NULL is last, with size -1."""
     for p in range(len(bounds) - 1):
         begin, end = bounds[p], bounds[p + 1]
         if end == begin:
@@ -159,14 +159,14 @@ def read_heavy(
 
 @njit(cache=True, nogil=True)
 def gather_longs(data: Bytes, begins: Longs, sizes: Longs, out: Longs) -> None:
-    """Write the 64 bits that lie at each place; 0 where there is none."""
+    """Write the 64 bits at each begin; 0 for NULL."""
     for i in range(len(begins)):
         out[i] = _little(data, begins[i], 8) if sizes[i] == 8 else 0
 
 
 @njit(cache=True, nogil=True)
 def gather_bytes(data: Bytes, begins: Longs, bounds: Longs, out: Bytes) -> None:
-    """Write the bytes from each place on to `out[bounds[i]:bounds[i + 1]]`."""
+    """Write the bytes from each begin on to `out[bounds[i]:bounds[i + 1]]`."""
     for i in range(len(begins)):
         for j in range(bounds[i + 1] - bounds[i]):
             out[bounds[i] + j] = data[begins[i] + j]

@@ -1,6 +1,6 @@
-"""Values with weights over windows that slide, told in few: a histogram, or those with the greatest sums.
+"""Summaries of values with weights over sliding windows: histograms, and the values with the greatest sums.
 
-Points, partials, ranks and bounds are those of `synopses`.
+Points, partials, ranks and bounds are those of `sliding_values`.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from weft.kernels.sliding_values import room, shift
+from weft.kernels.sliding_values import empty_window, slide_to
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 NO_GAP = np.inf
 WIDEST_GAP = 1.7976931348623157e308
-"""Between bins that both are there: what lies between infinities, or beside NaN, is so far apart."""
+"""The gap between two bins of which one is infinite or NaN: wider than any other, but below NO_GAP."""
 
 
 @njit(cache=True, nogil=True)
 def _set_gap(gaps: Floats, at: int, gap: float) -> None:
-    """Write a gap to its leaf, and the least of each pair up to the root."""
+    """Write a gap to its leaf, and the lesser of each pair up to the root."""
     at += len(gaps) // 2
     gaps[at] = gap
     while at > 1:
@@ -37,10 +37,10 @@ def _gap(middles: Floats, lower: int, upper: int) -> float:
 
 @njit(cache=True, nogil=True)
 def join_bins(middles: Floats, heights: Floats, most: int) -> int:
-    """Make one of the two bins that are nearest, the lower ones of such, until there are `most`; returns how many.
+    """Merge the two nearest bins until there are at most `most`; returns the number of bins.
 
-    The middle of a bin is the mean of its values, its height how many they are. Bins are written to the beginning of
-    both arrays, ascending.
+    Of equally near pairs the lowest is merged. The middle of a bin is the mean of its values, its height is their
+    number. The bins are written to the beginning of both arrays, ascending.
 
     requires  middles ascending, heights above 0, most at least 1
     cost      O(n log n)
@@ -52,7 +52,7 @@ def join_bins(middles: Floats, heights: Floats, most: int) -> int:
     leaves = 1
     while leaves < count:
         leaves *= 2
-    # A tournament: gaps[leaves + i] lies between bin i and the next, and parents hold the least of two.
+    # A tournament tree: gaps[leaves + i] is the gap between bin i and the next; a parent holds the lesser of two gaps.
     gaps = np.full(2 * leaves, NO_GAP)
     after, before = np.arange(1, count + 1), np.arange(-1, count - 1)
     for i in range(count - 1):
@@ -76,11 +76,11 @@ def join_bins(middles: Floats, heights: Floats, most: int) -> int:
             _set_gap(gaps, lower, NO_GAP)
         if before[lower] >= 0:
             _set_gap(gaps, before[lower], _gap(middles, before[lower], lower))
-    found, at = 0, 0
+    written, at = 0, 0
     while at < count:
-        middles[found], heights[found] = middles[at], heights[at]
-        found, at = found + 1, after[at]
-    return found
+        middles[written], heights[written] = middles[at], heights[at]
+        written, at = written + 1, after[at]
+    return written
 
 
 @njit(cache=True, nogil=True)
@@ -97,28 +97,29 @@ def slide_bins(
     middles: Floats,
     heights: Floats,
 ) -> None:
-    """Write the values of each window as bins, `middles.shape[1]` of them at most.
+    """Write the values of each window as bins, at most `middles.shape[1]` of them.
 
-    `values` are the different ones of each group. Requires as `slide_quantiles`; O(ranks log ranks) a window.
+    requires  as `slide_quantiles`; `values` are the distinct values of each group, ascending
+    cost      O(ranks log ranks) per window
     """
-    counts, blocks, held = room(firsts)
-    some, many = np.empty(len(counts)), np.empty(len(counts))
+    counts, blocks, window = empty_window(firsts)
+    window_middles, window_heights = np.empty(len(counts)), np.empty(len(counts))
     for w in range(len(lo)):
-        shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
+        slide_to(window, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
         first, last = firsts[groups[w]], firsts[groups[w] + 1]
         n = 0
         for r in range(last - first):
             if counts[r] > 0:
-                some[n], many[n] = values[first + r], counts[r]
+                window_middles[n], window_heights[n] = values[first + r], counts[r]
                 n += 1
-        filled[w] = join_bins(some[:n], many[:n], middles.shape[1])
+        filled[w] = join_bins(window_middles[:n], window_heights[:n], middles.shape[1])
         for i in range(filled[w]):
-            middles[w, i], heights[w, i] = some[i], many[i]
+            middles[w, i], heights[w, i] = window_middles[i], window_heights[i]
 
 
 @njit(cache=True, nogil=True)
 def _above(one: float, other: float) -> bool:
-    """NaN is above all numbers."""
+    """Whether one is greater than the other; NaN is greater than all numbers."""
     return one > other or (one != one and other == other)
 
 
@@ -133,38 +134,38 @@ def slide_sums(
     hi: Longs,
     inverts: bool,
     filled: Longs,
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     sums: NDArray[np.float64],
 ) -> None:
-    """Write the values of each window whose weights add up to the most, and the sums, `places.shape[1]` at most.
+    """Write the values of each window with the greatest sums of weights, and the sums, at most `positions.shape[1]`.
 
-    Of equal sums the lesser value stands first. Weights are whole numbers, which are taken away when they leave
-    (`inverts`), or floats, which are added up anew for each window: what has left must leave no trace.
+    Of equal sums the lesser value comes first. Integer weights are subtracted when they leave (`inverts`). Floats are
+    added up again for each window, because subtracting them is not exact.
 
     requires  as `slide_quantiles`
-    cost      O(1) a point that comes or leaves, or that is in a window where nothing is taken away; O(ranks) a window
+    cost      O(1) per point that enters or leaves, without `inverts` per point of each window; O(ranks) per window
     """
-    slices = room(firsts)[0]  # how many points of each rank are in the window: a sum of 0 is a sum
-    totals = np.zeros(len(slices), weights.dtype)
+    point_counts = empty_window(firsts)[0]  # points of each rank in the window: a value with points may have a sum of 0
+    totals = np.zeros(len(point_counts), weights.dtype)
     begin = end = 0
-    most = places.shape[1]
+    most = positions.shape[1]
     for w in range(len(lo)):
         for i in range(bounds[begin], bounds[min(lo[w], end) if inverts else end]):
-            slices[ranks[i]] -= 1
+            point_counts[ranks[i]] -= 1
             totals[ranks[i]] = totals[ranks[i]] - weights[i] if inverts else 0
         first_new = max(lo[w], end) if inverts else lo[w]
         for i in range(bounds[first_new], bounds[max(hi[w], first_new)]):
-            slices[ranks[i]] += 1
+            point_counts[ranks[i]] += 1
             totals[ranks[i]] += weights[i]
         begin, end = lo[w], max(hi[w], end)
         first, n = firsts[groups[w]], 0
         for r in range(firsts[groups[w] + 1] - first):
-            if slices[r] == 0 or (n == most and not _above(totals[r], sums[w, n - 1])):
+            if point_counts[r] == 0 or (n == most and not _above(totals[r], sums[w, n - 1])):
                 continue
             j = min(n, most - 1)
             while j > 0 and _above(totals[r], sums[w, j - 1]):
-                places[w, j], sums[w, j] = places[w, j - 1], sums[w, j - 1]
+                positions[w, j], sums[w, j] = positions[w, j - 1], sums[w, j - 1]
                 j -= 1
-            places[w, j], sums[w, j] = first + r, totals[r]
+            positions[w, j], sums[w, j] = first + r, totals[r]
             n = min(n + 1, most)
         filled[w] = n

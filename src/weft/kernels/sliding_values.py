@@ -1,8 +1,8 @@
-"""Values with weights, many to a partial: put in order, and counted over windows that slide.
+"""Values with weights, many per partial: sorted, and counted over sliding windows.
 
-The points of partial p are `bounds[p]:bounds[p + 1]`, and those of a run of partials lie side by side. `keys` are
-integers in the order of the values. Over windows a weight is added when its partial comes in and taken away when it
-leaves: weights are whole numbers, so what has left leaves no trace (SlickDeque, invertible).
+A point is a value with its weight. The points of partial p are `bounds[p]:bounds[p + 1]`, and those of consecutive
+partials are adjacent. `keys` are integers in the order of the values. A weight is added when its partial enters the
+window and subtracted when it leaves: weights are integers, so subtraction is exact (SlickDeque, invertible).
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from numpy.typing import NDArray
 Longs = NDArray[np.int64]
 
 BLOCK = 64
-"""Ranks that are also counted together: a place in the order is found by blocks first."""
+"""Ranks per block. Blocks have counts too, so that a search skips whole blocks first."""
 
 SHORT = 24
-"""Lists up to this length are sorted by insertion, without memory of their own."""
+"""Lists up to this length are sorted by insertion, which allocates nothing."""
 
-BEGIN, END, TOTAL, DIFFERENT = 0, 1, 2, 3
+BEGIN, END, TOTAL, DISTINCT = 0, 1, 2, 3
+"""What a window array holds: the partials `[BEGIN, END)`, their total weight, and the number of distinct values."""
 
 
 @njit(cache=True, nogil=True)
-def _order(keys: Longs, begin: int, end: int, order: Longs) -> None:
-    """Write to `order[begin:end]` the places of `keys[begin:end]` in ascending order."""
+def _argsort(keys: Longs, begin: int, end: int, order: Longs) -> None:
+    """Write the positions of `keys[begin:end]` to `order[begin:end]`, by ascending key."""
     rising = True
     for i in range(begin, end):
         order[i] = i
@@ -44,92 +45,100 @@ def _order(keys: Longs, begin: int, end: int, order: Longs) -> None:
 
 
 @njit(cache=True, nogil=True)
-def tidy(keys: Longs, weights: Longs, begins: Longs, ends: Longs) -> tuple[Longs, Longs, Longs]:
-    """For each run `begins[i]:ends[i]` of points: a place of each different key, ascending, and what it weighs in all.
+def sort_and_merge(keys: Longs, weights: Longs, begins: Longs, ends: Longs) -> tuple[Longs, Longs, Longs]:
+    """For each run of points `begins[i]:ends[i]`: the distinct keys, ascending, and the total weight of each.
 
-    returns   places, weights, and the bounds of each run in both
-    requires  runs ascending that do not overlap
-    cost      O(n log n) in the points of a run, O(n) where they ascend
+    returns   a position of each distinct key, the weights, and the bounds of each run in both
+    requires  runs ascending, without overlap
+    cost      O(n log n) in the points of a run, O(n) if they ascend
     space     one copy of the points
     """
-    places, sums = np.empty(len(keys), np.int64), np.empty(len(keys), weights.dtype)
+    positions, sums = np.empty(len(keys), np.int64), np.empty(len(keys), weights.dtype)
     bounds, order = np.zeros(len(begins) + 1, np.int64), np.empty(len(keys), np.int64)
-    found = 0
+    distinct = 0
     for run in range(len(begins)):
         begin, end = begins[run], ends[run]
-        _order(keys, begin, end, order)
+        _argsort(keys, begin, end, order)
         for i in range(begin, end):
-            place = order[i]
-            if i > begin and keys[place] == keys[order[i - 1]]:
-                sums[found - 1] += weights[place]
+            position = order[i]
+            if i > begin and keys[position] == keys[order[i - 1]]:
+                sums[distinct - 1] += weights[position]
             else:
-                places[found], sums[found] = place, weights[place]
-                found += 1
-        bounds[run + 1] = found
-    return places[:found], sums[:found], bounds
+                positions[distinct], sums[distinct] = position, weights[position]
+                distinct += 1
+        bounds[run + 1] = distinct
+    return positions[:distinct], sums[:distinct], bounds
 
 
 @njit(cache=True, nogil=True)
 def rank(keys: Longs, bounds: Longs, groups: Longs) -> tuple[NDArray[np.int32], Longs, Longs]:
-    """The rank of each point among the different keys of its group; partials of group g are `groups[g]:groups[g + 1]`.
+    """The rank of each point among the distinct keys of its group; partials of group g are `groups[g]:groups[g + 1]`.
 
-    returns   ranks, then for each group and rank the place of a point that has it, and the bounds of each group there
+    returns   the ranks; for each group and rank the position of a point that has it; the bounds of each group in these
     cost      O(n log n) in the points of a group
     """
     ranks, order = np.empty(len(keys), np.int32), np.empty(len(keys), np.int64)
-    places, firsts = np.empty(len(keys), np.int64), np.zeros(len(groups), np.int64)
-    found = 0
+    positions, firsts = np.empty(len(keys), np.int64), np.zeros(len(groups), np.int64)
+    distinct = 0
     for g in range(len(groups) - 1):
         begin, end = bounds[groups[g]], bounds[groups[g + 1]]
-        _order(keys, begin, end, order)
+        _argsort(keys, begin, end, order)
         for i in range(begin, end):
-            place = order[i]
-            if i == begin or keys[place] != keys[order[i - 1]]:
-                places[found] = place
-                found += 1
-            ranks[place] = found - 1 - firsts[g]
-        firsts[g + 1] = found
-    return ranks, places[:found], firsts
+            position = order[i]
+            if i == begin or keys[position] != keys[order[i - 1]]:
+                positions[distinct] = position
+                distinct += 1
+            ranks[position] = distinct - 1 - firsts[g]
+        firsts[g + 1] = distinct
+    return ranks, positions[:distinct], firsts
 
 
 @njit(cache=True, nogil=True)
-def shift(
-    held: Longs, lo: int, hi: int, ranks: NDArray[np.int32], weights: Longs, bounds: Longs, counts: Longs, blocks: Longs
+def slide_to(
+    window: Longs,
+    lo: int,
+    hi: int,
+    ranks: NDArray[np.int32],
+    weights: Longs,
+    bounds: Longs,
+    counts: Longs,
+    blocks: Longs,
 ) -> None:
-    """Make `counts` those of the partials `lo:hi`, from those of `held[BEGIN]:held[END]`; neither end ever falls."""
-    for i in range(bounds[held[BEGIN]], bounds[min(lo, held[END])]):
+    """Move the window, and its `counts` and `blocks`, to the partials `lo:hi`; neither end may move back."""
+    for i in range(bounds[window[BEGIN]], bounds[min(lo, window[END])]):
         r = ranks[i]
         counts[r] -= weights[i]
         blocks[r // BLOCK] -= weights[i]
-        held[TOTAL] -= weights[i]
+        window[TOTAL] -= weights[i]
         if counts[r] == 0:
-            held[DIFFERENT] -= 1
-    for i in range(bounds[max(lo, held[END])], bounds[max(hi, held[END])]):
+            window[DISTINCT] -= 1
+    for i in range(bounds[max(lo, window[END])], bounds[max(hi, window[END])]):
         r = ranks[i]
         if counts[r] == 0:
-            held[DIFFERENT] += 1
+            window[DISTINCT] += 1
         counts[r] += weights[i]
         blocks[r // BLOCK] += weights[i]
-        held[TOTAL] += weights[i]
-    held[BEGIN], held[END] = lo, max(hi, held[END])
+        window[TOTAL] += weights[i]
+    window[BEGIN], window[END] = lo, max(hi, window[END])
 
 
 @njit(cache=True, nogil=True)
-def _find(number: int, counts: Longs, blocks: Longs) -> int:
-    """The rank of the value that stands at this number, from 0, in the order of all."""
+def _rank_at(position: int, counts: Longs, blocks: Longs) -> int:
+    """The rank of the value at this position, from 0, among all values of the window in ascending order."""
     block = 0
-    while number >= blocks[block]:
-        number -= blocks[block]
+    while position >= blocks[block]:
+        position -= blocks[block]
         block += 1
     r = block * BLOCK
-    while number >= counts[r]:
-        number -= counts[r]
+    while position >= counts[r]:
+        position -= counts[r]
         r += 1
     return r
 
 
 @njit(cache=True, nogil=True)
-def room(firsts: Longs) -> tuple[Longs, Longs, Longs]:
+def empty_window(firsts: Longs) -> tuple[Longs, Longs, Longs]:
+    """The counts per rank and per block, large enough for any group, and the window array, all 0."""
     most = 1
     for g in range(len(firsts) - 1):
         most = max(most, firsts[g + 1] - firsts[g])
@@ -151,18 +160,19 @@ def slide_quantiles(
     lower: NDArray[np.int64],
     upper: NDArray[np.int64],
 ) -> None:
-    """Write, for each window and fraction, which different values stand at and after its place in the order.
+    """Write, for each window and fraction, the two distinct values around the fraction's position in the sorted values.
 
-    With `between` the place is `(n - 1) * fraction`; else it is that of the least value that so large a fraction of all
-    is not above, and both are the same. A window without a value has a total of 0.
+    With `between` the position is `(n - 1) * fraction`, and the two values are those at its floor and at its ceiling.
+    Otherwise both are the least value such that at least this fraction of all values is not greater. A window without a
+    value has a total of 0.
 
-    requires  lo and hi never fall, over all groups; windows lie within their group
-    cost      O(1) a point that comes or leaves, O(ranks / 64) a fraction
+    requires  lo and hi never decrease, over all groups; windows lie within their group
+    cost      O(1) per point that enters or leaves, O(ranks / 64) per fraction
     """
-    counts, blocks, held = room(firsts)
+    counts, blocks, window = empty_window(firsts)
     for w in range(len(lo)):
-        shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
-        total = totals[w] = held[TOTAL]
+        slide_to(window, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
+        total = totals[w] = window[TOTAL]
         if total == 0:
             continue
         first = firsts[groups[w]]
@@ -172,12 +182,12 @@ def slide_quantiles(
                 below, above = int(np.floor(position)), int(np.ceil(position))
             else:
                 below = above = min(total, max(1, int(np.ceil(total * fractions[f])))) - 1
-            lower[w, f] = first + _find(below, counts, blocks)
-            upper[w, f] = lower[w, f] if above == below else first + _find(above, counts, blocks)
+            lower[w, f] = first + _rank_at(below, counts, blocks)
+            upper[w, f] = lower[w, f] if above == below else first + _rank_at(above, counts, blocks)
 
 
 @njit(cache=True, nogil=True)
-def slide_different(
+def slide_distinct_counts(
     ranks: NDArray[np.int32],
     weights: Longs,
     bounds: Longs,
@@ -189,15 +199,15 @@ def slide_different(
     limits: Longs,
     out: Longs,
 ) -> None:
-    """Write how many different values each window holds; where there are `limits`, of those below the window's.
+    """Write the number of distinct values of each window; if there are `limits`, of those below the window's limit.
 
-    `ordered` are the different keys of each group. Requires as `slide_quantiles`; O(1) a point, O(ranks) where a limit
-    cuts.
+    requires  as `slide_quantiles`; `ordered` are the distinct keys of each group, ascending
+    cost      O(1) per point that enters or leaves, O(ranks) per window with a limit
     """
-    counts, blocks, held = room(firsts)
+    counts, blocks, window = empty_window(firsts)
     for w in range(len(lo)):
-        shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
-        out[w] = held[DIFFERENT]
+        slide_to(window, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
+        out[w] = window[DISTINCT]
         if len(limits) == 0:
             continue
         first, last = firsts[groups[w]], firsts[groups[w] + 1]
@@ -208,7 +218,7 @@ def slide_different(
 
 
 @njit(cache=True, nogil=True)
-def slide_common(
+def slide_most_frequent(
     ranks: NDArray[np.int32],
     weights: Longs,
     bounds: Longs,
@@ -217,17 +227,20 @@ def slide_common(
     lo: Longs,
     hi: Longs,
     filled: Longs,
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     counted: NDArray[np.int64],
 ) -> None:
-    """Write the most common values of each window and how often they came, `places.shape[1]` of them at most.
+    """Write the most frequent values of each window and their counts, at most `positions.shape[1]` of them.
 
-    Of values that are as common the lesser stands first. Requires as `slide_quantiles`; O(ranks) a window.
+    Of equally frequent values the lesser comes first.
+
+    requires  as `slide_quantiles`
+    cost      O(ranks) per window, and O(most) per value that is inserted
     """
-    counts, blocks, held = room(firsts)
-    most = places.shape[1]
+    counts, blocks, window = empty_window(firsts)
+    most = positions.shape[1]
     for w in range(len(lo)):
-        shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
+        slide_to(window, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
         first, last = firsts[groups[w]], firsts[groups[w] + 1]
         n = 0
         for block in range((last - first - 1) // BLOCK + 1):
@@ -238,15 +251,15 @@ def slide_common(
                     continue
                 j = min(n, most - 1)
                 while j > 0 and counted[w, j - 1] < counts[r]:
-                    places[w, j], counted[w, j] = places[w, j - 1], counted[w, j - 1]
+                    positions[w, j], counted[w, j] = positions[w, j - 1], counted[w, j - 1]
                     j -= 1
-                places[w, j], counted[w, j] = first + r, counts[r]
+                positions[w, j], counted[w, j] = first + r, counts[r]
                 n = min(n + 1, most)
         filled[w] = n
 
 
 @njit(cache=True, nogil=True)
-def slide_members(
+def slide_distinct_values(
     ranks: NDArray[np.int32],
     weights: Longs,
     bounds: Longs,
@@ -257,13 +270,14 @@ def slide_members(
     starts: Longs,
     out: Longs,
 ) -> None:
-    """Write the different values of each window to `out[starts[w]:starts[w + 1]]`, ascending.
+    """Write the distinct values of each window to `out[starts[w]:starts[w + 1]]`, ascending.
 
-    Requires as `slide_quantiles`; O(ranks) a window.
+    requires  as `slide_quantiles`
+    cost      O(ranks) per window
     """
-    counts, blocks, held = room(firsts)
+    counts, blocks, window = empty_window(firsts)
     for w in range(len(lo)):
-        shift(held, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
+        slide_to(window, lo[w], hi[w], ranks, weights, bounds, counts, blocks)
         first, last = firsts[groups[w]], firsts[groups[w] + 1]
         at = starts[w]
         for r in range(last - first):

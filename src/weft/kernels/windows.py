@@ -1,8 +1,8 @@
 """Which windows of a query hold a partial, and where their partials lie.
 
 The partials of group g are `offsets[g]:offsets[g + 1]`, by ascending slice; equal slices may repeat. Window k covers
-`[offset + k * slide, offset + k * slide + length)`. A window without a partial of the group has no answer, and a gap of
-years costs as much as a gap of one slide: the next partial says which window comes next.
+`[offset + k * slide, offset + k * slide + length)`. A window without a partial of the group has no answer. A gap
+of years costs as much as a gap of one slide, because the next partial determines the next window.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def count_windows(
 ) -> NDArray[np.int64]:
     """Count, for each group, the windows k in `[k_low, k_high]` that hold at least one of its partials.
 
-    requires  slices ascending within a group; slide and length positive; times, and times a window apart, fit 64 bits
-    cost      O(1) a partial, divisions only where a slide is skipped
+    requires  slices ascending within a group; slide and length positive; times plus or minus a window fit 64 bits
+    cost      O(1) per partial, divisions only if a slide is skipped
     space     the result
     """
     groups = len(offsets) - 1
@@ -35,7 +35,8 @@ def count_windows(
         if first == last:
             continue
         count = 0
-        following = max(k_low, (slices[first] - offset - length) // slide + 1)  # every window before it is decided
+        # All windows before `following` are counted or empty.
+        following = max(k_low, (slices[first] - offset - length) // slide + 1)
         if following > min(k_high, (slices[last - 1] - offset) // slide):
             continue
         begin = offset + following * slide
@@ -72,18 +73,18 @@ def fill_windows(
 ) -> None:
     """Write group, k and partials `[lo, hi)` of each window that `count_windows` counted, by group, then by k.
 
-    requires  as `count_windows`; starts[g]:starts[g + 1] are the places of group g in the outputs
-    cost      O(1) a partial and an answer, whatever lies between them
+    requires  as `count_windows`; the outputs of group g are `starts[g]:starts[g + 1]`
+    cost      O(1) per partial and per answer, however long the gaps between them
     space     none
     """
     for g in range(len(offsets) - 1):
-        place, until = starts[g], starts[g + 1]
-        if place == until:
+        at, until = starts[g], starts[g + 1]
+        if at == until:
             continue
         last = offsets[g + 1]
         lo = hi = offsets[g]
         k = max(k_low, (slices[lo] - offset - length) // slide + 1)
-        while place < until:
+        while at < until:
             begin = offset + k * slide
             end = begin + length
             while slices[lo] < begin:
@@ -93,11 +94,11 @@ def fill_windows(
                 continue
             while hi < last and slices[hi] < end:
                 hi += 1
-            group_out[place] = g
-            k_out[place] = k
-            lo_out[place] = lo
-            hi_out[place] = hi
-            place += 1
+            group_out[at] = g
+            k_out[at] = k
+            lo_out[at] = lo
+            hi_out[at] = hi
+            at += 1
             k += 1
 
 
@@ -109,17 +110,17 @@ def locate_windows(
     begins: NDArray[np.int64],
     ends: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the partials `[lo, hi)` of single windows lie, each named by its group, begin and end.
+    """The partials `[lo, hi)` of single windows, each given by its group, begin and end.
 
     requires  slices ascending within a group
-    cost      O(log n) a window, n the partials of its group
+    cost      O(log n) per window, n the partials of its group
     space     the result
     """
     lo = np.empty(len(groups), np.int64)
     hi = np.empty(len(groups), np.int64)
     for i in range(len(groups)):
         first, last = offsets[groups[i]], offsets[groups[i] + 1]
-        mine = slices[first:last]
-        lo[i] = first + np.searchsorted(mine, begins[i])
-        hi[i] = first + np.searchsorted(mine, ends[i])
+        group_slices = slices[first:last]
+        lo[i] = first + np.searchsorted(group_slices, begins[i])
+        hi[i] = first + np.searchsorted(group_slices, ends[i])
     return lo, hi

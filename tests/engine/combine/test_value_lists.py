@@ -33,10 +33,10 @@ GROUPS = st.lists(st.lists(st.lists(st.integers(-4, 4), max_size=6), min_size=1,
 """For each group its partials, each the values that a slice brought."""
 
 
-def synopses(kind: str, lists: list[Any], type_: pa.DataType) -> ValueLists:
-    found = combiner_of(KINDS[kind], absorb(kind, (pa.array(lists, type_),)))
-    assert isinstance(found, ValueLists)
-    return found
+def value_lists(kind: str, lists: list[Any], type_: pa.DataType) -> ValueLists:
+    combiner = combiner_of(KINDS[kind], absorb(kind, (pa.array(lists, type_),)))
+    assert isinstance(combiner, ValueLists)
+    return combiner
 
 
 def absorb(kind: str, columns: tuple[pa.Array, ...]) -> tuple[pa.Array, ...]:
@@ -44,9 +44,14 @@ def absorb(kind: str, columns: tuple[pa.Array, ...]) -> tuple[pa.Array, ...]:
 
 
 def answer(
-    held: ValueLists, how: AnswerLowering, numbers: tuple[float, ...], type_: pa.DataType, windows: Any, offsets: Any
+    combiner: ValueLists,
+    how: AnswerLowering,
+    numbers: tuple[float, ...],
+    type_: pa.DataType,
+    windows: Any,
+    offsets: Any,
 ) -> pa.Array:
-    return lower_values(how, held, held.windows(*windows, offsets), numbers, type_)
+    return lower_values(how, combiner, combiner.windows(*windows, offsets), numbers, type_)
 
 
 def sliding(groups: list[list[list[int]]], length: int) -> tuple[Any, np.ndarray, list[list[int]]]:
@@ -70,10 +75,10 @@ def sliding(groups: list[list[list[int]]], length: int) -> tuple[Any, np.ndarray
 def test_windows_that_slide_read_what_a_look_at_all_their_values_reads(groups: list[Any], length: int) -> None:
     windows, offsets, values = sliding(groups, length)
     partials = [partial for group in groups for partial in group]
-    held = synopses("frequencies", partials, pa.list_(pa.int64()))
+    combiner = value_lists("frequencies", partials, pa.list_(pa.int64()))
 
     def read(lower: AnswerLowering, type_: pa.DataType, *numbers: float) -> list[Any]:
-        return answer(held, lower, numbers, type_, windows, offsets).to_pylist()
+        return answer(combiner, lower, numbers, type_, windows, offsets).to_pylist()
 
     assert read(DistinctCount(), pa.int64()) == [len(set(v)) for v in values]
     assert read(DistinctValues(), pa.list_(pa.int64())) == [sorted(set(v)) for v in values]
@@ -81,10 +86,10 @@ def test_windows_that_slide_read_what_a_look_at_all_their_values_reads(groups: l
     least = [None if not v else sorted(v)[max(0, -(-len(v) * 3 // 10) - 1)] for v in values]
     assert read(Quantiles(interpolated=False), pa.int64(), 0.3) == least
     between = [None if not v else [float(np.percentile(v, p)) for p in (0, 50, 90)] for v in values]
-    for found, expected in zip(
+    for actual, expected in zip(
         read(Quantiles(interpolated=True), pa.list_(pa.float64()), 0.0, 0.5, 0.9), between, strict=True
     ):
-        assert found == (None if expected is None else pytest.approx(expected))
+        assert actual == (None if expected is None else pytest.approx(expected))
     pair = pa.list_(pa.struct([("item", pa.int64()), ("count", pa.int64())]))
     common = [sorted(Counter(v).items(), key=lambda x: (-x[1], x[0]))[:2] for v in values]
     assert [[tuple(p.values()) for p in each] for each in read(MostFrequent(), pair, 2.0)] == common
@@ -104,13 +109,13 @@ def joined(values: list[float], most: int) -> list[tuple[float, float]]:
 @given(groups=GROUPS, length=st.integers(1, 5), most=st.integers(1, 6))
 def test_a_histogram_joins_the_nearest_values_of_each_window(groups: list[Any], length: int, most: int) -> None:
     windows, offsets, values = sliding(groups, length)
-    held = synopses("frequencies", [partial for group in groups for partial in group], pa.list_(pa.int64()))
+    combiner = value_lists("frequencies", [partial for group in groups for partial in group], pa.list_(pa.int64()))
     pair = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())]))
-    found = answer(held, Histogram(), (float(most),), pair, windows, offsets).to_pylist()
-    for bins, held_values in zip(found, values, strict=True):
-        expected = joined(held_values, most)
+    actual = answer(combiner, Histogram(), (float(most),), pair, windows, offsets).to_pylist()
+    for bins, window_values in zip(actual, values, strict=True):
+        expected = joined(window_values, most)
         assert ([] if bins is None else [tuple(b.values()) for b in bins]) == [pytest.approx(b) for b in expected]
-        assert (bins is None) == (not held_values)
+        assert (bins is None) == (not window_values)
 
 
 @pytest.mark.parametrize("most", [2, 7, 40])
@@ -118,10 +123,10 @@ def test_the_bins_of_many_values_are_those_values_side_by_side(most: int) -> Non
     random = Random(most)
     draws = (lambda: random.gauss(0, 1), lambda: random.gauss(50, 5), lambda: random.expovariate(1) * 1e6)
     values = [random.choice(draws)() for _ in range(2000)]
-    held = synopses("frequencies", [values], pa.list_(pa.float64()))
+    combiner = value_lists("frequencies", [values], pa.list_(pa.float64()))
     windows = np.zeros(1, np.int32), np.array([0]), np.array([1])
     pair = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())]))
-    (bins,) = answer(held, Histogram(), (float(most),), pair, windows, np.array([0, 1])).to_pylist()
+    (bins,) = answer(combiner, Histogram(), (float(most),), pair, windows, np.array([0, 1])).to_pylist()
     middles, heights = [b["x"] for b in bins], [int(b["y"]) for b in bins]
     assert len(bins) == most
     assert middles == sorted(middles)
@@ -132,10 +137,12 @@ def test_the_bins_of_many_values_are_those_values_side_by_side(most: int) -> Non
 
 
 def test_infinities_and_nan_are_bins_apart_as_long_as_there_is_room() -> None:
-    held = synopses("frequencies", [[float("inf"), 1.0, 1.5, float("nan"), float("-inf"), 9.0]], pa.list_(pa.float64()))
+    combiner = value_lists(
+        "frequencies", [[float("inf"), 1.0, 1.5, float("nan"), float("-inf"), 9.0]], pa.list_(pa.float64())
+    )
     windows = np.zeros(1, np.int32), np.array([0]), np.array([1])
     pair = pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())]))
-    (bins,) = answer(held, Histogram(), (5.0,), pair, windows, np.array([0, 1])).to_pylist()
+    (bins,) = answer(combiner, Histogram(), (5.0,), pair, windows, np.array([0, 1])).to_pylist()
     assert repr([b["x"] for b in bins]) == "[-inf, 1.25, 9.0, inf, nan]"
     assert [b["y"] for b in bins] == [1, 2, 1, 1, 1]
 
@@ -156,10 +163,10 @@ def test_the_greatest_sums_of_windows_that_slide_are_those_of_all_their_rows(
     windows, offsets, values = sliding(groups, length)
     rows = pa.list_(pa.struct([("item", pa.int32()), ("added", measure)]))
     partials = [[{"item": i, "added": n} for i, n in partial] for group in groups for partial in group]
-    held = synopses("sums", partials, rows)
+    combiner = value_lists("sums", partials, rows)
     type_ = pa.list_(pa.struct([("item", pa.int32()), ("sum", measure)]))
-    found = answer(held, GreatestSums(), (3.0,), type_, windows, offsets).to_pylist()
-    for items, pairs in zip(found, values, strict=True):
+    actual = answer(combiner, GreatestSums(), (3.0,), type_, windows, offsets).to_pylist()
+    for items, pairs in zip(actual, values, strict=True):
         sums = {item: sum(n for i, n in pairs if i == item) for item, _ in pairs}
         expected = sorted(sums.items(), key=lambda each: (-each[1], each[0]))[:3]
         assert [tuple(each.values()) for each in items] == expected
@@ -168,10 +175,10 @@ def test_the_greatest_sums_of_windows_that_slide_are_those_of_all_their_rows(
 def test_what_has_left_a_window_leaves_no_trace_in_a_sum_of_floats() -> None:
     rows = pa.list_(pa.struct([("item", pa.string()), ("added", pa.float64())]))
     slices = [[("a", 1e300), ("b", float("nan"))], [("a", 1e-3), ("b", 1.0)], [("a", 1e-3), ("c", -5.0)]]
-    held = synopses("sums", [[{"item": i, "added": n} for i, n in each] for each in slices], rows)
+    combiner = value_lists("sums", [[{"item": i, "added": n} for i, n in each] for each in slices], rows)
     windows = np.zeros(2, np.int32), np.array([0, 1]), np.array([2, 3])
     type_ = pa.list_(pa.struct([("item", pa.string()), ("sum", pa.float64())]))
-    first, then = answer(held, GreatestSums(), (3.0,), type_, windows, np.array([0, 3])).to_pylist()
+    first, then = answer(combiner, GreatestSums(), (3.0,), type_, windows, np.array([0, 3])).to_pylist()
     assert [each["item"] for each in first] == ["b", "a"], "NaN is the greatest number"
     assert [tuple(each.values()) for each in then] == [("b", 1.0), ("a", 2e-3), ("c", -5.0)]
 
@@ -179,7 +186,7 @@ def test_what_has_left_a_window_leaves_no_trace_in_a_sum_of_floats() -> None:
 def test_sums_that_may_not_fit_are_refused_and_not_added_up_wrongly() -> None:
     rows = pa.list_(pa.struct([("item", pa.int64()), ("added", pa.int64())]))
     with pytest.raises(SumOverflow, match="CAST"):
-        synopses("sums", [[{"item": 1, "added": 2**62}, {"item": 1, "added": 2**62}]], rows)
+        value_lists("sums", [[{"item": 1, "added": 2**62}, {"item": 1, "added": 2**62}]], rows)
 
 
 @settings(derandomize=True, deadline=None, database=None, max_examples=30)
@@ -187,16 +194,16 @@ def test_sums_that_may_not_fit_are_refused_and_not_added_up_wrongly() -> None:
 def test_partials_combined_hold_the_values_of_all(groups: list[Any]) -> None:
     partials = [partial for group in groups for partial in group]
     ends = np.cumsum([len(group) for group in groups])
-    held = synopses("frequencies", partials, pa.list_(pa.int64()))
-    values, counts = held.combine(ends - [len(group) for group in groups], ends)
+    combiner = value_lists("frequencies", partials, pa.list_(pa.int64()))
+    values, counts = combiner.combine(ends - [len(group) for group in groups], ends)
     expected = [sorted(Counter(v for partial in group for v in partial).items()) for group in groups]
     assert [list(zip(*each, strict=True)) for each in zip(values.to_pylist(), counts.to_pylist())] == expected
 
 
 def test_nan_is_the_greatest_value_and_equals_itself_and_minus_zero_equals_zero() -> None:
-    held = synopses("frequencies", [[float("nan"), 1.0, -0.0, float("nan"), 0.0]], pa.list_(pa.float64()))
-    assert held.columns[1].to_pylist() == [[2, 1, 2]]
-    assert str(held.columns[0].to_pylist()[0][-1]) == "nan"
+    combiner = value_lists("frequencies", [[float("nan"), 1.0, -0.0, float("nan"), 0.0]], pa.list_(pa.float64()))
+    assert combiner.columns[1].to_pylist() == [[2, 1, 2]]
+    assert str(combiner.columns[0].to_pylist()[0][-1]) == "nan"
 
 
 def sketch_of(values: list[float], k: int) -> Any:
@@ -211,7 +218,7 @@ def test_a_kll_sketch_is_read_for_all_its_samples_and_weights(size: int) -> None
     sketch = sketch_of([random.random() for _ in range(size)], 128)
     values, weights = absorb("kll_double", (pa.array([sketch.serialize(), None]), pa.array([0, 3])))
     assert sum(weights.to_pylist()[0]) == size == sketch.n
-    assert weights.to_pylist()[1] == [3], "NaN that came beside"
+    assert weights.to_pylist()[1] == [3], "NaNs are counted beside the sketch"
     for at in (0.1, 0.5, 0.9) if size else ():
         below = sum(w for v, w in zip(values.to_pylist()[0], weights.to_pylist()[0], strict=True) if v <= at)
         assert below / size == pytest.approx(sketch.get_rank(at, True))
@@ -229,10 +236,10 @@ def test_a_theta_sketch_and_unions_of_them_count_what_the_library_counts(size: i
     hashes, _, limits = absorb("theta", (pa.array(written),))
     assert [sorted(each) for each in hashes.to_pylist()] == [sorted(each) for each in built]
     assert limits.to_pylist() == [each.theta64 for each in built]
-    held = combiner_of(KINDS["theta"], absorb("theta", (pa.array(written),)))
-    assert isinstance(held, ValueLists)
+    combiner = combiner_of(KINDS["theta"], absorb("theta", (pa.array(written),)))
+    assert isinstance(combiner, ValueLists)
     windows = np.zeros(2, np.int32), np.array([0, 0]), np.array([1, 3])
-    one, union = answer(held, DistinctCount(), (), pa.int64(), windows, np.array([0, 3])).to_pylist()
+    one, union = answer(combiner, DistinctCount(), (), pa.int64(), windows, np.array([0, 3])).to_pylist()
     assert one == round(built[0].get_estimate())
     assert union == pytest.approx(2 * size, rel=3 / 511**0.5)
 
@@ -245,6 +252,6 @@ def test_frequent_items_are_read_with_their_counts_and_how_many_are_null(texts: 
         sketch.update(f"item {item}" if texts else item)
     written = sketch.serialize(serde) + (5).to_bytes(8, "big")  # as Spark writes it
     values, counts = absorb("heavy_string" if texts else "heavy_bigint", (pa.array([written, None]),))
-    found = dict(zip(values.to_pylist()[0], counts.to_pylist()[0], strict=True))
-    assert found == {None: 5, **{(f"item {i}" if texts else i): i for i in (1, 2, 3)}}
+    actual = dict(zip(values.to_pylist()[0], counts.to_pylist()[0], strict=True))
+    assert actual == {None: 5, **{(f"item {i}" if texts else i): i for i in (1, 2, 3)}}
     assert values.to_pylist()[1] == []

@@ -37,15 +37,15 @@ def test_every_answer_is_that_of_its_window_and_no_window_has_two(
     batches: list[tuple[list[Entry], float]], cost: float
 ) -> None:
     state, record = State(), BatchRecord.initial()
-    seen: list[Entry] = []
+    received: list[Entry] = []
     until: int | None = None
     answers: dict[str, dict[tuple[str | None, int], float | None]] = {q.name: {} for q in PLAN.queries}
     for number, (batch, grant) in enumerate([*batches, ([], 0.0)]):
         # Nothing comes late: a row that would be is of now.
         floor = -60 if until is None else until
         fresh = [(max(t + 30 * number, floor), k, v) for t, k, v in batch]
-        seen += fresh
-        latest = max((t for t, _, _ in seen), default=None)
+        received += fresh
+        latest = max((t for t, _, _ in received), default=None)
         until = FOREVER if number == len(batches) else latest
         chosen = choose_refreshes(PLAN, record, -FOREVER if until is None else until)
         plan = replace(PLAN, refresh=chosen.refresh)
@@ -54,16 +54,16 @@ def test_every_answer_is_that_of_its_window_and_no_window_has_two(
         spent = dict.fromkeys(chosen.refresh, cost)
         record = replace(record, watermark=until, schedule=chosen.after.measured({}, spent, grant))
         for name, table in step.answers.items():
-            found = rows(table)
-            assert not found.keys() & answers[name].keys(), "a window was answered twice"
-            answers[name] |= found
+            new_answers = rows(table)
+            assert not new_answers.keys() & answers[name].keys(), "a window was answered twice"
+            answers[name] |= new_answers
     for query in PLAN.queries:
-        truth = naive(seen, query.window)
+        truth = naive(received, query.window)
         for key, value in answers[query.name].items():
             values = truth[key]
             wanted = None if not values else sum(values) if query.name.startswith("sum") else max(values)
             assert value == wanted
-    assert sum(record.schedule.refreshes.values()) > 0 or not seen
+    assert sum(record.schedule.refreshes.values()) > 0 or not received
 
 
 def test_queries_that_are_not_chosen_wait_and_find_their_newest_window_later() -> None:

@@ -65,15 +65,15 @@ def tables(draw: DrawFn) -> list[dict[str, Any]]:
 
 def by_loops(rows: list[dict[str, Any]], layout: FeedLayout, source: RowFeed) -> dict[tuple[Any, ...], list[Any]]:
     names = ["slice", *layout.words, *layout.key_columns]
-    found: dict[tuple[Any, ...], list[Any]] = defaultdict(lambda: [0, None, None, None])
+    partials: dict[tuple[Any, ...], list[Any]] = defaultdict(lambda: [0, None, None, None])
     for row in rows:
         if row["m0"] >> source.bit & 1:
-            kept = found[tuple(row[source.columns[name]] for name in names)]
+            kept = partials[tuple(row[source.columns[name]] for name in names)]
             kept[0] += 1
             for place, name, combine in ((1, "x6", sum), (2, "x7", max), (3, "x8", sum)):
                 there = [value for value in (kept[place], row[name]) if value is not None]
                 kept[place] = combine(there) if there else None
-    return dict(found)
+    return dict(partials)
 
 
 @settings(deadline=None, max_examples=60)
@@ -90,9 +90,9 @@ def test_partials_of_rows_are_those_of_plain_loops(rows: list[dict[str, Any]]) -
             continue
         names = ["slice", *layout.words, *layout.key_columns]
         assert made.column_names == [*names, "c0", "c1", "c2", "c3"]
-        found = {tuple(row[n] for n in names): [row[c] for (c,) in SLOTS] for row in made.to_pylist()}
-        assert len(found) == made.num_rows
-        assert found == expected
+        partials = {tuple(row[n] for n in names): [row[c] for (c,) in SLOTS] for row in made.to_pylist()}
+        assert len(partials) == made.num_rows
+        assert partials == expected
 
 
 def test_a_sum_that_leaves_its_type_names_its_component() -> None:

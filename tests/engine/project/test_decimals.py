@@ -38,8 +38,8 @@ def test_limbs_give_back_every_value_they_were_made_from() -> None:
 
 def test_limbs_of_a_slice_are_those_of_its_rows() -> None:
     array = decimals(EDGES)
-    for whole, part in zip(limbs(array), limbs(array[3:7]), strict=True):
-        assert whole[3:7].tolist() == part.tolist()
+    for limb, part in zip(limbs(array), limbs(array[3:7]), strict=True):
+        assert limb[3:7].tolist() == part.tolist()
 
 
 def test_summed_limbs_are_the_exact_sum() -> None:

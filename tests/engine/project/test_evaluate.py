@@ -199,7 +199,7 @@ class Oracle:
     @cached_property
     def together(self) -> dict[str, pa.Array]:
         """The values of expressions, of rows that they do not raise for, many to a query; one that raises adds none."""
-        found: dict[str, pa.Array] = {}
+        values: dict[str, pa.Array] = {}
         for begin in range(0, len(EXPRESSIONS), 30):
             part = EXPRESSIONS[begin : begin + 30]
             wrong = [raising(bind(e, self.type_of), self.ansi) for e in part]
@@ -209,8 +209,8 @@ class Oracle:
             except Exception:  # whichever of them it was fails its own test
                 continue
             for e, rows, column in zip(part, wrong, table.columns[1:], strict=True):
-                found[e.sql] = column.combine_chunks().take([row for row in range(ROWS) if row not in rows])
-        return found
+                values[e.sql] = column.combine_chunks().take([row for row in range(ROWS) if row not in rows])
+        return values
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["ansi", "legacy"])
@@ -247,8 +247,8 @@ def raises(node: Typed, row: int, ansi: bool) -> str | None:
     try:
         evaluate(node, columns([row]), ansi=ansi)
     except EvaluationError as error:
-        found = re.search("Write nullif|Cast the operands|Correct the text", str(error))
-        return found and found[0]
+        advice = re.search("Write nullif|Cast the operands|Correct the text", str(error))
+        return advice and advice[0]
     return None
 
 
@@ -265,15 +265,15 @@ def test_values_types_and_errors_are_those_of_spark(oracle: Oracle, expression: 
     if not right:
         return
     ours = evaluate(node, columns(right), ansi=oracle.ansi)
-    known = oracle.together.get(expression.sql)
-    theirs = oracle.values(expression.sql, right) if known is None else known
+    cached = oracle.together.get(expression.sql)
+    theirs = oracle.values(expression.sql, right) if cached is None else cached
     assert ours.type == theirs.type == node.type
     ours.validate(full=True)
     exact = not any(name in expression.sql for name in APPROXIMATE)
     differing = {
-        row: (mine, spark)
-        for row, mine, spark in zip(right, ours.to_pylist(), theirs.to_pylist(), strict=True)
-        if not same(mine, spark, exact)
+        row: (weft, spark)
+        for row, weft, spark in zip(right, ours.to_pylist(), theirs.to_pylist(), strict=True)
+        if not same(weft, spark, exact)
     }
     assert not differing
 

@@ -59,7 +59,7 @@ def test_many_batches_for_one_slice_keep_one_partial() -> None:
 def test_settled_slices_answer_as_all_of_them_would(
     drawn: list[Window], steps: list[int], batch: int, delay: int, restored: bool
 ) -> None:
-    """Rows out of order within the delay; saved and restored on the way, where segments hold every batch apart."""
+    """Rows out of order within the delay; saved and restored on the way, from segments with one batch each."""
     times = [sum(steps[: i + 1]) - (5 * i) % (delay + 1) for i in range(len(steps))]
     entries: list[Entry] = [(t, "ab"[t % 2], float(t % 5)) for t in times]
     plan, state, mark = cutty(drawn), State(), -1000
@@ -83,12 +83,12 @@ def test_settled_slices_answer_as_all_of_them_would(
     for name, table in advance(state, None, FOREVER, plan).answers.items():
         answers.setdefault(name, {}).update(rows(table))
     low = -1000
-    seen: list[Entry] = []
+    received: list[Entry] = []
     for first in range(0, len(entries), batch):
         some = [e for e in entries[first : first + batch] if e[0] >= low]
-        seen += some
+        received += some
         low = max([low, *(t - delay for t, _, _ in some)])
     for i, window in enumerate(drawn):
-        expected = naive(seen, window)
+        expected = naive(received, window)
         assert answers.get(f"sum{i}", {}) == {at: sum(v) if v else None for at, v in expected.items()}
         assert answers.get(f"max{i}", {}) == {at: max(v, default=None) for at, v in expected.items()}

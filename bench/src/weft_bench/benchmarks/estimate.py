@@ -136,7 +136,7 @@ def find_weights(spark: SparkSession, settings: EstimateSettings, say: Say) -> t
     if kept is not None:
         return kept, None
     fitted = calibrate(spark, say, of_values=())
-    return fitted.weights, dict(fitted.off)
+    return fitted.weights, dict(fitted.mean_errors)
 
 
 def _run(settings: EstimateSettings, workload: Workload, events: Events, weights: Weights, way: tuple[str, str]) -> Row:

@@ -1,4 +1,4 @@
-"""One module per family of aggregates. Every module here is read: a new aggregate is a new file.
+"""One module per family of aggregates. All modules here are imported: a new aggregate is a new file.
 
 A module has `KINDS`, the kinds of components that it defines, and `AGGREGATES`, its aggregates by SQL name; either may
 be missing.
@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 from weft.aggregates.aggregate import AGGREGATES, add_family
 from weft.aggregates.kind import KINDS
 
-for _module in (import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)):
+for _module in (import_module(f"{__name__}.{info.name}") for info in iter_modules(__path__)):
     add_family(getattr(_module, "KINDS", ()), getattr(_module, "AGGREGATES", {}))
 
 BUILT_IN = frozenset(AGGREGATES)

@@ -46,12 +46,12 @@ def _count_if(call: Call, types: Types) -> tuple[Component, ...]:
 
 
 def _pairs(call: Call, types: Types) -> tuple[Component, ...]:
-    """Pairs of numbers: a text that is no number is no pair."""
+    """Counts pairs of numbers: texts that are no numbers do not count."""
     return _count(replace(call, arguments=tuple(f"CAST({a} AS DOUBLE)" for a in call.arguments)), types)
 
 
 def _avg(call: Call, types: Types) -> tuple[Component, ...]:
-    """The sum and count that `sum` and `count` keep; only a sum of bigints may overflow where Spark's mean does not."""
+    """The components of `sum` and `count`; bigints are added as doubles, because their sum may overflow."""
     argument = guarded(call, call.arguments[0])
     total = f"CAST({argument} AS DOUBLE)" if types.get(call.arguments[0]) in ("bigint", "string") else argument
     return (Component("sum", (total,)), Component("count", (argument,)))

@@ -1,4 +1,4 @@
-"""The greatest and the least, and what came with them."""
+"""The greatest and the least value, and values of the same row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _extreme(name: str, greatest: bool, operation: TableOperation) -> Kind:
 
 
 def _chosen_by(name: str, greatest: bool, extreme: str) -> Kind:
-    """The ordering stands first: `ChosenBy` decides by the first column."""
+    """The ordering is the first column, by which `ChosenBy` decides."""
     lift = (f"{extreme}({{1}})", f"{name}({{0}}, {{1}})")
     return Kind(name, lift, ChosenBy(greatest), CHOICE, (f"{extreme}({{0}})", f"{name}({{1}}, {{0}})"))
 

@@ -19,18 +19,18 @@ Answer = tuple[Any, Any]
 """Values, and where they are NULL."""
 
 _MEAN = "if(var_pop({0}) = 0, max({0}), avg({0}))"
-"""Where all values are the same the mean is that very value, as where Spark sees them one by one. Three times 0.1,
-added up and divided, is another number, and slices that differ in nothing would seem to differ."""
+"""If all values are equal, the mean is exactly this value, as in Spark. The computed mean of three times 0.1 is another
+number, and equal slices would seem to differ."""
 
 _VARIANCE = ("count({0})", _MEAN, "var_pop({0})")
 _LEFT, _RIGHT = "CASE WHEN {1} IS NOT NULL THEN {0} END", "CASE WHEN {0} IS NOT NULL THEN {1} END"
-"""Of pairs, where neither is NULL."""
+"""The values of pairs in which neither is NULL."""
 
 
 def central_moments(n: Any, mean: Any, variance: Any, *standardized: Any) -> list[Any]:
     """(n, mean, m2, m3, m4) from count, mean, variance, skewness and kurtosis.
 
-    Spark's aggregates are NULL or undefined where there are too few values; the moments are then 0.
+    Spark's aggregates are NULL or undefined if there are too few values; the moments are then 0.
     """
     import numpy as np
 
@@ -101,7 +101,7 @@ def covar_samp(n: Any, x: Any, y: Any, xy: Any, xx: Any, yy: Any) -> Answer:
 
 
 def corr(n: Any, x: Any, y: Any, xy: Any, xx: Any, yy: Any) -> Answer:
-    """Values that are all the same have no correlation, not even with NaN, which times 0 is not 0."""
+    """Constant values have no correlation, not even with NaN: 0 times NaN is not 0, so each factor is checked."""
     return xy / _sqrt(xx * yy), (n <= 1) | (xx == 0) | (yy == 0) | (xx * yy == 0)
 
 

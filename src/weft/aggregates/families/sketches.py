@@ -4,10 +4,10 @@
     KLL              percentile_approx, histogram_numeric
     frequent items   approx_top_k
 
-A sketch is as large as Spark's own promise asks for: `approx_count_distinct(x, rsd)` has a relative standard deviation
-of at most rsd, and a rank of `percentile_approx(x, p, accuracy)` is off by more than 1 / accuracy of the rows in less
-than 1 of 100 cases. The number of rows below a place between two bins of `histogram_numeric(x, bins)` is off by more
-than a tenth of a mean bin in less than 1 of 100 cases.
+A sketch is as large as needed for Spark's guarantees: `approx_count_distinct(x, rsd)` has a relative standard deviation
+of at most rsd, and the error of a rank of `percentile_approx(x, p, accuracy)` exceeds 1 / accuracy of the rows in less
+than 1 of 100 cases. The error of the number of rows below a point between two bins of `histogram_numeric(x, bins)`
+exceeds a tenth of a mean bin in less than 1 of 100 cases.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ACCURACY = 10_000
 """Spark's defaults."""
 
 FINER_THAN_BINS = 10
-"""How many ranks of a histogram's sketch can be told apart within a bin of mean height."""
+"""How many ranks a histogram's sketch distinguishes within a bin of mean height."""
 
 LARGEST_KLL, SMALLEST_KLL = 65_535, 8
 SMALLEST_THETA, LARGEST_THETA = 4, 26
@@ -97,7 +97,7 @@ def _top_k(call: Call, types: Types) -> tuple[Component, ...]:
 
 
 def sketched(call: Call, types: Types, texts_as_numbers: bool = False) -> tuple[str, str]:
-    """The items of a sketch of the argument, doubles, integers or texts, and the expression that makes them."""
+    """The item type of a sketch of the argument (double, bigint or string), and the expression of its items."""
     value, type_ = guarded(call, call.arguments[0]), types.get(call.arguments[0], "double")
     if type_ in ("float", "double") or (type_ == "string" and texts_as_numbers):
         return "double", f"CAST({value} AS DOUBLE)"
@@ -110,7 +110,7 @@ def sketched(call: Call, types: Types, texts_as_numbers: bool = False) -> tuple[
 
 @cache
 def theta_size(deviation: float) -> int:
-    """The logarithm of how many hashes keep the relative standard deviation of a count below this.
+    """The binary logarithm of the number of hashes that keeps the relative standard deviation of a count within this.
 
     >>> theta_size(0.05), theta_size(0.01)
     (9, 14)

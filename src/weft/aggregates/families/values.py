@@ -16,19 +16,19 @@ from weft.aggregates.lowering import DistinctCount, DistinctValues, GreatestSums
 from weft.model import Call
 
 TOP = 5
-"""Items where a call does not say how many, as in Spark's approx_top_k."""
+"""The default number of items, as in Spark's approx_top_k."""
 
 ACCURACIES = ("10000", "1000", "100")
-"""Of approximate percentiles that may replace exact ones, the finest first."""
+"""Accuracies of approximate percentiles that may replace exact ones, the finest first."""
 
 SUMMED = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string"})
-"""Types of what `top_k_sum` adds up: texts are read as numbers, as `sum` reads them."""
+"""Types that `top_k_sum` adds up: texts are read as numbers, as in `sum`."""
 
 WIDEST_DECIMAL = 18
 """Digits that always fit into 64 bits."""
 
 UNORDERED = ("array", "map", "struct", "variant", "string collate", "interval year", "interval month")
-"""How the types begin whose values weft cannot keep in order."""
+"""Prefixes of the types whose values weft cannot sort."""
 
 KINDS = (
     Kind(
@@ -58,7 +58,7 @@ def _percentile(call: Call, types: Types) -> tuple[Component, ...]:
 
 
 def _top_sums(call: Call, types: Types) -> tuple[Component, ...]:
-    """Pairs of an item and what a row adds to its sum, where neither is NULL."""
+    """Pairs of an item and the number that a row adds to its sum, if neither is NULL."""
     item, measure = call.arguments[:2]
     type_ = types.get(measure, "double")
     if type_ in ("tinyint", "smallint", "int", "bigint"):
@@ -84,7 +84,7 @@ def refuse_unordered(call: Call, types: Types) -> str | None:
 
 
 def refuse_intervals(call: Call, types: Types) -> str | None:
-    """Of aggregates that read values in their order."""
+    """For aggregates that need values in their order."""
     type_ = types.get(call.arguments[0], "")
     if type_.startswith("interval"):
         return f"weft does not keep values of type {type_} for {call.function}"

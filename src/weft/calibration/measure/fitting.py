@@ -1,4 +1,4 @@
-"""Reading prices from times: least squares without prices below a least one."""
+"""Costs from measured times: least squares with a lower bound for each cost."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 Say = Callable[[str], None]
-"""Takes what is being measured, for people who wait."""
+"""Shows the user what is being measured."""
 
 
 def least_squares(
     rows: Sequence[Sequence[float]],
     seconds: Sequence[float],
     least: float = 0.0,
-    known: Sequence[float] | None = None,
+    explained: Sequence[float] | None = None,
 ) -> list[float]:
-    """Relative errors count, so that long batches do not speak alone. A term that comes out below the least is that.
+    """Seconds per unit of each term, at least `least`; minimises relative errors, so long batches do not dominate.
 
-    `known` are the seconds of each row that something else explains.
+    `explained` are the seconds of each row that other terms explain already.
     """
     matrix, totals = np.array(rows, float), np.array(seconds, float)
     matrix = matrix / totals[:, None]
-    right = 1 - (np.zeros(len(totals)) if known is None else np.array(known) / totals) - least * matrix.sum(axis=1)
+    explained_shares = np.zeros(len(totals)) if explained is None else np.array(explained) / totals
+    right = 1 - explained_shares - least * matrix.sum(axis=1)
     coefficients = np.zeros(matrix.shape[1])
     used = list(range(matrix.shape[1]))
     while used:
@@ -38,10 +39,10 @@ def least_squares(
 
 
 def best_of(call: Callable[[], object], times: int = 5) -> float:
-    """Seconds, the least of some runs: what else the machine does only adds."""
-    times_taken = []
+    """The least seconds of several runs: other work on the machine only adds time."""
+    seconds = []
     for _ in range(times):
         begun = time.perf_counter()
         call()
-        times_taken.append(time.perf_counter() - begun)
-    return min(times_taken)
+        seconds.append(time.perf_counter() - begun)
+    return min(seconds)

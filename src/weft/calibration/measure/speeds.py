@@ -1,4 +1,4 @@
-"""What each technique takes over a column of partials, for each operator that it serves."""
+"""Measures the time of each technique over a column of partials, for each operator that it serves."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from weft.kernels import OWN, accepts, technique
 from weft.optimizer.choose_techniques import CANDIDATES
 
 OPERATORS = ("int_sum", "float_sum", "argmax_last", "max", "moments_2", "comoments")
-"""The others take as long as one of these (`priced_as`)."""
+"""The other operators are about as fast as one of these (`priced_as`)."""
 SHAPES = ((1, 1), (4, 1), (16, 1), (64, 1), (1024, 1), (64, 16), (1024, 256))
-"""Partials of a window, and of a slide."""
+"""Partials per window, and per slide."""
 MOST_COMBINED = 20_000_000
-"""Where each window is combined from its partials, more combinations take too long."""
+"""The limit for `panes`, which combines all partials of each window: more combinations take too long."""
 
 
 def measure_speeds(say: Say, partials: int = 300_000) -> Speeds:
@@ -33,22 +33,22 @@ def measure_speeds(say: Say, partials: int = 300_000) -> Speeds:
 
 
 def _speed(name: str, operator: str, partials: int) -> Speed:
-    made, values = technique(name, operator), _column(operator, partials)
+    measured, values = technique(name, operator), _column(operator, partials)
     terms = ("answer",) if name in OWN else ("combined", "answer") if name == "panes" else ("passed", "answer")
-    counts, taken, builds = [], [], []
+    counts, seconds, builds = [], [], []
     for window, slide in SHAPES:
         hi = np.arange(window, partials + 1, slide, dtype=np.int64)
         lo = hi - window
         if name == "panes" and len(hi) * window > MOST_COMBINED:
             continue
         out = np.empty((len(hi), *values.shape[1:]), values.dtype)
-        tables = made.build(values, window)
-        made.answer(tables, lo[:10], hi[:10], out)  # compiles
-        builds.append(best_of(lambda window=window: made.build(values, window)))  # type: ignore[misc]
-        taken.append(best_of(lambda t=tables, lo=lo, hi=hi, out=out: made.answer(t, lo, hi, out)))  # type: ignore[misc]
-        asked = {"passed": partials, "combined": len(hi) * window, "answer": len(hi)}
-        counts.append([float(asked[term]) for term in terms])
-    nanoseconds = {term: 1e9 * seconds for term, seconds in zip(terms, least_squares(counts, taken), strict=True)}
+        tables = measured.build(values, window)
+        measured.answer(tables, lo[:10], hi[:10], out)  # compiles
+        builds.append(best_of(lambda window=window: measured.build(values, window)))  # type: ignore[misc]
+        seconds.append(best_of(lambda t=tables, lo=lo, hi=hi, out=out: measured.answer(t, lo, hi, out)))  # type: ignore[misc]
+        counted = {"passed": partials, "combined": len(hi) * window, "answer": len(hi)}
+        counts.append([float(counted[term]) for term in terms])
+    nanoseconds = {term: 1e9 * each for term, each in zip(terms, least_squares(counts, seconds), strict=True)}
     return Speed(build=1e9 * float(np.median(builds)) / partials, **nanoseconds)
 
 

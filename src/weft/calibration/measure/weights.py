@@ -1,4 +1,4 @@
-"""What a row, a partial, an answer and a batch take on this machine: streams that differ in one of them at a time."""
+"""Measures the time per row, partial, answer and batch on this machine, with streams that differ in one of them."""
 
 from __future__ import annotations
 
@@ -42,45 +42,45 @@ class Probe:
     rate: int
     seconds: int
     batches: int = 7
-    asks: tuple[str, ...] = SUMS
-    """The aggregate of the first query, of the second, and so on."""
+    aggregates: tuple[str, ...] = SUMS
+    """The aggregates of the queries, repeated if there are more queries."""
 
     @property
     def keeps_values(self) -> bool:
-        return self.asks != SUMS
+        return self.aggregates != SUMS
 
     @property
     def file(self) -> str:
         return self.name.replace(" ", "-")
 
-    def kept(self, brought: Sequence[int]) -> list[float]:
-        """Partials, or values, that are kept while each batch is answered, from those that each brought."""
+    def kept(self, per_batch: Sequence[int]) -> list[float]:
+        """Partials, or values, that are kept while each batch is answered; `per_batch` are the new ones."""
         batches = 1 + -(-max(length for length, _ in self.windows) // self.seconds)
-        return [float(sum(brought[max(0, i + 1 - batches) : i + 1])) for i in range(len(brought))]
+        return [float(sum(per_batch[max(0, i + 1 - batches) : i + 1])) for i in range(len(per_batch))]
 
 
 PROBES = (
     Probe("few rows", ((60, 60),), keys=10, rate=1_000, seconds=10),
-    # So many that the loop over them, new with each plan, is compiled after the first batches.
+    # Enough rows that the JVM has compiled the loop over them, new with each plan, after the first batches.
     Probe("many rows", ((60, 60),), keys=10, rate=400_000, seconds=10),
     Probe("many kept partials", ((3_600, 1),), keys=20_000, rate=20_000, seconds=20),
     Probe("many answers", tuple((n, 1) for n in range(1, 9)), keys=20_000, rate=20_000, seconds=20, batches=6),
     Probe("many queries", tuple((60 + i, 60 + i) for i in range(200)), keys=10, rate=1_000, seconds=10, batches=6),
 )
-"""Apart in what they have much of, and so much of it that what each thing takes stands out of the noise."""
+"""Each probe has much of something else: enough that its cost is well above the noise."""
 
 PERCENTILES = tuple(f"percentile(v, 0.{n})" for n in range(1, 10))
 VALUE_PROBES = (
-    Probe("many values", ((20, 20),), keys=1_000, rate=20_000, seconds=20, batches=6, asks=("median(v)",)),
-    Probe("many kept values", ((600, 20),), keys=1_000, rate=20_000, seconds=20, asks=("median(v)",)),
-    Probe("many moves", ((40, 20),) * 9, keys=1_000, rate=20_000, seconds=20, batches=6, asks=PERCENTILES),
+    Probe("many values", ((20, 20),), keys=1_000, rate=20_000, seconds=20, batches=6, aggregates=("median(v)",)),
+    Probe("many kept values", ((600, 20),), keys=1_000, rate=20_000, seconds=20, aggregates=("median(v)",)),
+    Probe("many moves", ((40, 20),) * 9, keys=1_000, rate=20_000, seconds=20, batches=6, aggregates=PERCENTILES),
 )
-"""Nearly every row has a value of its own."""
+"""Nearly every row has a distinct value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One batch: how much of everything it had, and what its two jobs took."""
+    """One batch: its counts of rows, partials and answers, and the seconds of its two jobs."""
 
     probe: Probe
     metrics: BatchMetrics
@@ -109,16 +109,15 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Weights, and how well they say what the batches took that they were read from."""
+    """Weights, and how well they predict the batches that they were fitted to."""
 
     weights: Weights
-    off: Mapping[str, float]
-    """By how much batches differ from what the weights say of them, on average, for each of both jobs, and for both
-    where there are values."""
+    mean_errors: Mapping[str, float]
+    """The mean relative error of the predicted seconds: for each job, and for both jobs of batches with values."""
     by_probe: Mapping[str, float]
-    """What the batches of each probe took, over what the weights say."""
-    unseen: tuple[str, ...]
-    """Terms that take too little to be told from noise: they have the least that anything takes."""
+    """The mean ratio of measured to predicted seconds, by probe."""
+    too_small: tuple[str, ...]
+    """Terms that are too small to be distinguished from noise: they have the least cost."""
 
 
 def calibrate(
@@ -127,8 +126,8 @@ def calibrate(
     samples: list[Sample] = []
     folder = Path(tempfile.mkdtemp(prefix="weft-calibrate-"))
     try:
-        # The JVM compiles for a minute. Batches become shorter by half meanwhile, whatever they hold, and a term that
-        # only later ones have much of would come out as nothing.
+        # In the first minute, while the JVM compiles, batches of any kind become twice as fast. Without warming up, a
+        # term of which only later batches have much would seem to cost nothing.
         for probe in (*probes, *of_values):
             say(f"warming up with {probe.name}")
             measure_stream(spark, replace(probe, batches=WARMING_BATCHES), folder / f"warming-{probe.file}")
@@ -145,50 +144,55 @@ TERMS = {"native": ("batch", "row", "partial"), "final": ("batch", "query", "par
 
 
 def fit(samples: Sequence[Sample], operation: float) -> Fit:
-    """Least squares over both jobs of every batch, then over what the values of those that have some add to them.
+    """Least squares over both jobs of every batch, then over the additional seconds of batches with values.
 
-    Nothing that a batch has is free: whatever it is, it is combined with something else at least once.
+    No term is free: everything in a batch takes at least one operation.
     """
     plain = [s for s in samples if not s.probe.keeps_values]
     fitted = {
         job: least_squares([getattr(s, job) for s in plain], [s.metrics.phases[job] for s in plain], operation)
         for job in TERMS
     }
-    known = [sum(float(np.dot(fitted[job], getattr(s, job))) for job in TERMS) for s in samples]
+    predicted = [sum(float(np.dot(fitted[job], getattr(s, job))) for job in TERMS) for s in samples]
     sums: dict[str, float] = {"operation": operation}
     for job, terms in TERMS.items():
-        for term, seconds in zip(terms, fitted[job], strict=True):
-            sums[term] = sums.get(term, 0.0) + seconds
-    valued = [(s, k) for s, k in zip(samples, known, strict=True) if s.probe.keeps_values]
+        for term, price in zip(terms, fitted[job], strict=True):
+            sums[term] = sums.get(term, 0.0) + price
+    valued = [(s, p) for s, p in zip(samples, predicted, strict=True) if s.probe.keeps_values]
     values = None
     if valued:
-        taken, rest = [s.seconds for s, _ in valued], [k for _, k in valued]
-        prices = least_squares([s.values for s, _ in valued], taken, operation, rest)
+        seconds, explained = [s.seconds for s, _ in valued], [p for _, p in valued]
+        prices = least_squares([s.values for s, _ in valued], seconds, operation, explained)
         values = ValueWeights(*prices)
-        known = [k + float(np.dot(prices, s.values)) * s.probe.keeps_values for s, k in zip(samples, known)]
+        predicted = [p + float(np.dot(prices, s.values)) * s.probe.keeps_values for s, p in zip(samples, predicted)]
     weights = Weights(**sums, measured_values=values)
-    return Fit(weights, _off(plain, fitted, samples, known), _by_probe(samples, known), _unseen(weights))
+    return Fit(
+        weights, _mean_errors(plain, fitted, samples, predicted), _by_probe(samples, predicted), _too_small(weights)
+    )
 
 
-def _off(
-    plain: Sequence[Sample], fitted: Mapping[str, Sequence[float]], samples: Sequence[Sample], known: Sequence[float]
+def _mean_errors(
+    plain: Sequence[Sample],
+    fitted: Mapping[str, Sequence[float]],
+    samples: Sequence[Sample],
+    predicted: Sequence[float],
 ) -> dict[str, float]:
-    off = {
+    mean_errors = {
         job: float(np.mean([abs(np.dot(fitted[job], getattr(s, job)) / s.metrics.phases[job] - 1) for s in plain]))
         for job in TERMS
     }
-    values = [abs(k / s.seconds - 1) for s, k in zip(samples, known, strict=True) if s.probe.keeps_values]
-    return {**off, "values": float(np.mean(values))} if values else off
+    values = [abs(p / s.seconds - 1) for s, p in zip(samples, predicted, strict=True) if s.probe.keeps_values]
+    return {**mean_errors, "values": float(np.mean(values))} if values else mean_errors
 
 
-def _by_probe(samples: Sequence[Sample], known: Sequence[float]) -> dict[str, float]:
+def _by_probe(samples: Sequence[Sample], predicted: Sequence[float]) -> dict[str, float]:
     ratios: dict[str, list[float]] = {}
-    for sample, seconds in zip(samples, known, strict=True):
+    for sample, seconds in zip(samples, predicted, strict=True):
         ratios.setdefault(sample.probe.name, []).append(sample.seconds / seconds)
     return {name: float(np.mean(over)) for name, over in ratios.items()}
 
 
-def _unseen(weights: Weights) -> tuple[str, ...]:
+def _too_small(weights: Weights) -> tuple[str, ...]:
     least = weights.operation
     terms = [name for name in ("batch", "query", "row", "partial", "kept", "answer")
              if getattr(weights, name) <= 2 * least]  # fmt: skip
@@ -197,7 +201,7 @@ def _unseen(weights: Weights) -> tuple[str, ...]:
 
 
 def measure_stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Sample]:
-    """The batches of a probe that count."""
+    """The batches of a probe, without the first ones."""
     from weft.calibration.measure.events import make_events
     from weft.spark import weave
 
@@ -206,23 +210,23 @@ def measure_stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Samp
     files = probe.batches * spark.sparkContext.defaultParallelism
     events = make_events(spark, folder / "rows", rows=rows, keys=probe.keys, rate=probe.rate, files=files, seed=1)
     queries = [
-        f"SELECT k, window, {ask} AS x FROM events GROUP BY k, window(ts, '{length} seconds', '{slide} seconds')"
-        for (length, slide), ask in zip(probe.windows, cycle(probe.asks), strict=False)
+        f"SELECT k, window, {aggregate} AS x FROM events GROUP BY k, window(ts, '{length} seconds', '{slide} seconds')"
+        for (length, slide), aggregate in zip(probe.windows, cycle(probe.aggregates), strict=False)
     ]
     job = weave(events.stream(spark, probe.batches), queries, rate=probe.rate)
     run = job.start(sink="noop", checkpoint=folder / "state", available_now=True)
     run.wait()
     batches = run.batches()
-    kept, values = (probe.kept(brought) for brought in ([m.partials for m in batches], [m.rows for m in batches]))
+    kept, values = (probe.kept(per_batch) for per_batch in ([m.partials for m in batches], [m.rows for m in batches]))
     return [Sample(probe, m, n, v) for m, n, v in zip(batches, kept, values, strict=True)][WARM_BATCHES:]
 
 
 def _operation_seconds(partials: int = 2_000_000) -> float:
-    """Tables for windows over a column combine twice a partial, one core at a time; with memory as workers have it."""
+    """Seconds per combination: building blocks combines twice per partial. Memory is set up as in Python workers."""
     from weft.spark.worker import keep_freed_memory
 
     keep_freed_memory()
-    made = technique("blocks", "float_sum")
+    blocks = technique("blocks", "float_sum")
     values: Any = np.random.default_rng(1).random(partials)
-    made.build(values[:100], 100)
-    return best_of(lambda: made.build(values, 100)) / (2 * partials)
+    blocks.build(values[:100], 100)
+    return best_of(lambda: blocks.build(values, 100)) / (2 * partials)

@@ -22,7 +22,7 @@ Longs = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 Serving = Mapping[str, str]
-"""The technique for each operator; those that are not named have one of weft's own."""
+"""The technique for each operator; operators that are missing use `fallback`."""
 
 
 NOTHING_CHOSEN: Serving = {}
@@ -43,11 +43,11 @@ class Combiner(ABC):
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
         """The component over the partials `lo[i]:hi[i]`, for each i; every range holds at least one.
 
-        Neither lo nor hi ever falls: the windows of one query do so over all groups.
+        Neither lo nor hi ever decreases, as for the windows of one query over all groups.
         """
 
     def null(self, lo: Longs, hi: Longs) -> Mask | None:
-        """Where none of a range's partials has a value; None where that cannot be."""
+        """Which ranges have no value in any partial; None: every partial has a value."""
         if self._valid_prefix is None:
             return None
         empty: Mask = range_sums(self._valid_prefix, lo, hi) == 0
@@ -63,7 +63,7 @@ class Combiner(ABC):
 
 
 class PreparedColumn:
-    """A column with the tables that a technique made of it, once for all queries."""
+    """A column with the tables that a technique builds from it, once for all queries."""
 
     def __init__(self, technique: Technique, values: Any) -> None:
         self._technique = technique
@@ -83,7 +83,7 @@ def integers_behind(type_: pa.DataType) -> pa.DataType:
 
 
 def without_nulls(column: pa.Array) -> pa.Array:
-    """Numbers without NULLs, temporal values as the integers behind them."""
+    """The numbers with 0 for NULL; temporal values as their integers."""
     if pa.types.is_temporal(column.type):
         column = column.view(integers_behind(column.type))
     if pa.types.is_boolean(column.type):
@@ -92,7 +92,7 @@ def without_nulls(column: pa.Array) -> pa.Array:
 
 
 def to_numpy_array(column: Any) -> Any:
-    """As kernels take it: a view of Arrow's memory is read-only, and each kernel would be compiled once more for it."""
+    """A writable array for kernels: for a read-only view of Arrow memory, each kernel would be compiled once more."""
     array = column.to_numpy(zero_copy_only=False)
     return plain(array, array.dtype)
 

@@ -1,4 +1,4 @@
-"""The code that combines a component, by how its kind combines and by the type of its columns."""
+"""Chooses the code that combines a component, by its kind and by the type of its columns."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _sums(columns: Columns, serving: Serving) -> Combiner:
 
 
 def partial_from_spark(kind: Kind, columns: Columns) -> Columns:
-    """What Spark's native aggregates give for a slice, as a partial that combines."""
+    """The results of Spark's native aggregates for slices, as partials that combine."""
     match kind.combine:
         case ValueList(source=source):
             return values_from_spark(source, columns)

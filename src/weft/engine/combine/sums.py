@@ -49,7 +49,7 @@ class Sums(Combiner):
 
 
 class FloatSums(Combiner):
-    """Floats are never subtracted: what has left the window leaves no trace."""
+    """Floats are never subtracted, so a partial that has left the window does not change the result."""
 
     @cached_property
     def _prepared(self) -> PreparedColumn:
@@ -61,7 +61,7 @@ class FloatSums(Combiner):
 
 
 class DecimalSums(Combiner):
-    """A decimal is four limbs of 32 bits; the sums of limbs are exact integers, whatever the technique."""
+    """A decimal is four limbs of 32 bits; sums of limbs are exact integers, so prefix sums serve every range."""
 
     @cached_property
     def _prefixes(self) -> list[Longs]:

@@ -1,8 +1,8 @@
-"""Partials of no fixed size: values with the number of each, or the samples of a sketch with their weights.
+"""Partials without a fixed size: distinct values with their counts, or the samples of a sketch with their weights.
 
-Both are two lists per partial, the values ascending, each once; a Theta sketch has its limit in a third column. Merging
-adds weights up: for exact counts by definition, and for samples because every slice's error is a fraction of its own
-rows, so that their sum is the same fraction of all.
+Both are two lists per partial, with the values ascending; a Theta sketch has its limit in a third column. Merging adds
+up weights. This is right for counts by definition, and for samples because the error of each slice is a fraction of its
+own rows: the sum of the errors is the same fraction of all rows.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from weft.kernels import plain, sliding_values
 
 Columns = tuple[pa.Array, ...]
 Numbers = npt.NDArray[Any]
-"""Weights: integers, or floats where they are sums of floats."""
+"""Weights: integers, or floats if they are sums of floats."""
 
 SUMS = 2.0**62
-"""Integers whose sizes add up to less than this have sums that fit into 64 bits, whichever are added."""
+"""If the absolute values of integers add up to less than this, the sum of any of them fits 64 bits."""
 
 
 class SlidingWindows(NamedTuple):
@@ -43,12 +43,12 @@ class ValueLists(Combiner):
     """Lists of values and of weights; for a Theta sketch also the limit of each partial."""
 
     def combine(self, lo: Longs, hi: Longs) -> Columns:
-        """One partial of several, for runs that do not overlap: slices that become coarser ones."""
+        """One partial per run, for runs that do not overlap: slices are merged into coarser slices."""
         lists = ascending_lists(self.values, self.weights, self._bounds[lo], self._bounds[hi])
         return lists if len(self.columns) == 2 else (*lists, self.limits(lo, hi))
 
     def limits(self, lo: Longs, hi: Longs) -> pa.Array:
-        """Of Theta sketches: the least limit of each range."""
+        """The least limit of each range of Theta sketches."""
         return Extremes((self.columns[2],), NOTHING_CHOSEN, greatest=False).combine(lo, hi)[0]
 
     @cached_property
@@ -68,11 +68,11 @@ class ValueLists(Combiner):
         return _value_keys(self.values)
 
     def prepare(self, offsets: Longs) -> None:
-        """Put the values of each group in order, once for all queries."""
+        """Sort the values of each group, once for all queries."""
         self._ranked(offsets)
 
     def windows(self, groups: npt.NDArray[np.int32], lo: Longs, hi: Longs, offsets: Longs) -> SlidingWindows:
-        """Windows by their group and their partials `[lo, hi)`; neither end ever falls.
+        """Windows by their group and their partials `[lo, hi)`; neither end ever decreases.
 
         The partials of group g are `offsets[g]:offsets[g + 1]`.
         """
@@ -87,34 +87,38 @@ class ValueLists(Combiner):
     _ranks: tuple[npt.NDArray[np.int32], Longs, Longs] | None = None
 
     @cached_property
-    def different_values(self) -> pa.Array:
-        """The different values of each group, ascending: the places that kernels answer with index them."""
+    def distinct_values(self) -> pa.Array:
+        """The distinct values of each group, ascending. Kernels return positions in this array."""
         assert self._ranks is not None
         return self.values.take(pa.array(self._ranks[1]))
 
     @cached_property
-    def different_keys(self) -> Longs:
+    def distinct_keys(self) -> Longs:
         assert self._ranks is not None
         return self._keys[self._ranks[1]]
 
     @cached_property
-    def different_floats(self) -> npt.NDArray[np.float64]:
-        values = self.different_values.cast(pa.float64(), safe=False)  # long integers as the nearest, as in Spark
+    def distinct_floats(self) -> npt.NDArray[np.float64]:
+        # A long integer becomes the nearest float, as in Spark.
+        values = self.distinct_values.cast(pa.float64(), safe=False)
         return values.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
 def ascending_lists(values: pa.Array, weights: Numbers, begins: Longs, ends: Longs) -> Columns:
-    """One list per range of values, ascending and each value once, with the sums of their weights."""
+    """One list per range: its distinct values, ascending, with the sums of their weights."""
     refuse_overflow(weights)
     keys = _value_keys(values)
-    places, sums, bounds = sliding_values.tidy(keys, weights, plain(begins, np.int64), plain(ends, np.int64))
+    positions, sums, bounds = sliding_values.sort_and_merge(
+        keys, weights, plain(begins, np.int64), plain(ends, np.int64)
+    )
     offsets = pa.array(bounds.astype(np.int32))
-    kept = values if len(places) == len(values) and (np.diff(places) == 1).all() else values.take(pa.array(places))
-    return pa.ListArray.from_arrays(offsets, kept), pa.ListArray.from_arrays(offsets, pa.array(sums))
+    unchanged = len(positions) == len(values) and (np.diff(positions) == 1).all()
+    distinct = values if unchanged else values.take(pa.array(positions))
+    return pa.ListArray.from_arrays(offsets, distinct), pa.ListArray.from_arrays(offsets, pa.array(sums))
 
 
 def _value_keys(values: pa.Array) -> Longs:
-    """Integers in the order of the values; of texts and decimals each different one is put in order once."""
+    """Integers in the order of the values; distinct texts and decimals are sorted once."""
     if is_number(values.type):
         return order_keys(values, greatest=True)
     encoded = values.dictionary_encode(null_encoding="encode")
@@ -127,12 +131,12 @@ def weights_of(column: pa.Array) -> Numbers:
 
 
 def list_bounds(lists: pa.Array) -> Longs:
-    """Where each list begins and ends among all values."""
+    """The bounds of each list among all values."""
     sizes = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def refuse_overflow(weights: Numbers) -> None:
-    """Integers that may not fit into 64 bits when they are added up: none of them is added up wrongly."""
+    """Raise if sums of these weights may overflow 64 bits."""
     if weights.dtype == np.int64 and np.abs(weights.astype(np.float64)).sum() >= SUMS:
         raise SumOverflow("sums of top_k_sum may leave 64 bits; sum a DOUBLE: top_k_sum(item, CAST(x AS DOUBLE), k)")

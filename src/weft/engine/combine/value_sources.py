@@ -1,4 +1,4 @@
-"""What Spark sends of a slice's values, lists or sketches, as lists that combine."""
+"""Turns the lists and sketches that Spark sends into lists that combine."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def _theta(data: npt.NDArray[np.uint8], bounds: Longs) -> Columns:
 
 
 def _kll(data: npt.NDArray[np.uint8], bounds: Longs, nans: pa.Array | None) -> Columns:
-    """`nans` are the numbers of NaN beside sketches of doubles; None: the sketches are of integers."""
+    """`nans` counts the NaNs that sketches of doubles leave out; None: the sketches are of integers."""
     starts = sketches.count_kll(data, bounds)
     items, weights = np.empty(starts[-1], np.int64), np.empty(starts[-1], np.int64)
     sketches.read_kll(data, bounds, starts, items, weights)
     if nans is None:
         return ascending_lists(pa.array(items), weights, starts[:-1], starts[1:])
     counts = pc.fill_null(nans, 0).to_numpy(zero_copy_only=False)
-    has = counts > 0
-    ends = starts[1:][has]
-    starts = starts + np.concatenate([[0], np.cumsum(has)])
+    has_nan = counts > 0
+    ends = starts[1:][has_nan]
+    starts = starts + np.concatenate([[0], np.cumsum(has_nan)])
     values = pa.array(np.insert(items.view(np.float64), ends, np.nan))
-    return ascending_lists(values, np.insert(weights, ends, counts[has]), starts[:-1], starts[1:])
+    return ascending_lists(values, np.insert(weights, ends, counts[has_nan]), starts[:-1], starts[1:])
 
 
 def _frequent(item: type, data: npt.NDArray[np.uint8], bounds: Longs) -> Columns:

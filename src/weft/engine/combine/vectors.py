@@ -1,4 +1,4 @@
-"""Bits of integers, and rows of several numbers that combine together."""
+"""Bitwise aggregates of integers, and rows of several numbers that combine together."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Vectors(Combiner):
 
 
 def vector_from_spark(how: Vector, columns: Columns) -> Columns:
-    """Spark's aggregates as a partial that combines. A column that is NULL has too few values, and counts as 0."""
+    """Spark's aggregates as a partial that combines. An aggregate of too few values is NULL, and becomes 0."""
     raw: list[Any] = [to_numpy_array(pc.fill_null(c.cast(pa.float64()), 0.0)) for c in columns]
     return tuple(map(pa.array, how.from_spark(*raw)))
 

@@ -23,11 +23,11 @@ from weft.model import Edges
 class AdhocSource:
     """The kept slices that answer an ad-hoc query, for windows that begin at `reader.since` or later.
 
-    `places` are the positions of the query's keys among the keys of the slices.
+    `key_positions` are the positions of the query's keys among the keys of the slices.
     """
 
     reader: Reader
-    places: tuple[int, ...]
+    key_positions: tuple[int, ...]
 
 
 def find_source(
@@ -63,9 +63,9 @@ def answer_once(state: State, query: QueryLayout, source: AdhocSource, layout: L
     index = state.groups.get(finer.number)
     if index is None:
         return query.schema.empty_table()
-    coarser = GroupingLayout(finer.number, tuple(finer.keys[place] for place in source.places))
+    coarser = GroupingLayout(finer.number, tuple(finer.keys[position] for position in source.key_positions))
     groups = GroupIndex(coarser.keys)
-    numbers = groups.number([index.columns[place] for place in source.places], len(index))
+    numbers = groups.number([index.columns[position] for position in source.key_positions], len(index))
     kept = {
         number: _grouped(state.trees[number], numbers, len(groups))
         for number in source.reader.pools

@@ -29,7 +29,7 @@ class AnswerInput:
     groups: Mapping[int, GroupIndex]
     """The groups of each grouping."""
     new: Mapping[int, Partials] = field(default_factory=dict)
-    """The partials that came with this batch, by tree: where answers may be revised, late ones cause revisions."""
+    """The new partials of this batch, by tree: if answers may be revised, late ones cause revisions."""
     batch: int = 0
 
 
@@ -38,7 +38,7 @@ def answer_tree(
 ) -> tuple[dict[str, pa.Table], dict[str, str]]:
     """The output rows of each query of the tree, and the error messages of queries that cannot be answered.
 
-    SLIDE AT MOST queries come last: the meter then measures only what they take in addition to the others.
+    SLIDE AT MOST queries come last, so the meter measures only the time that they add to the other queries.
     """
     layout = inputs.layout
     by_filter: dict[tuple[str | None, tuple[int, ...]], FilteredPartials] = {}
@@ -59,8 +59,8 @@ def answer_tree(
             failed[query.name] = str(error)
             continue
         if any(table.num_rows for table in tables):
-            alike = tables if len(tables) == 1 else [table.cast(query.schema) for table in tables]
-            answers[query.name] = pa.concat_tables(alike)
+            same_schema = tables if len(tables) == 1 else [table.cast(query.schema) for table in tables]
+            answers[query.name] = pa.concat_tables(same_schema)
     return answers, failed
 
 

@@ -16,10 +16,10 @@ def matched_rows(fresh: Partials, feed: FeedLayout) -> dict[str, int]:
     of partials.
     """
     rows = fresh.columns[0][0].to_numpy(zero_copy_only=False)
-    places, codes = _signatures(fresh)
-    totals = np.zeros(len(places), np.int64)
+    positions, codes = _signatures(fresh)
+    totals = np.zeros(len(positions), np.int64)
     np.add.at(totals, codes, rows)
-    words = [word[places] for word in fresh.words]
+    words = [word[positions] for word in fresh.words]
     counts: dict[FilterBit | None, int] = {None: int(totals.sum())}
     matched: dict[str, int] = {}
     for tree in feed.trees:
@@ -37,12 +37,12 @@ def _signatures(fresh: Partials) -> tuple[Longs, Longs]:
     for word in fresh.words:
         of_word = _coded(word)
         codes = _coded(codes * (1 + of_word.max(initial=0)) + of_word)
-    places = np.zeros(1 + codes.max(initial=-1), np.int64)
-    places[codes] = np.arange(len(codes))
-    return places, codes
+    positions = np.zeros(1 + codes.max(initial=-1), np.int64)
+    positions[codes] = np.arange(len(codes))
+    return positions, codes
 
 
 def _coded(values: Longs) -> Longs:
-    """Numbers from 0 for different values; by hashing, which is much cheaper than sorting."""
+    """Numbers from 0 for the distinct values; by hashing, which is much cheaper than sorting."""
     indices: Longs = pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int64)
     return indices

@@ -25,7 +25,7 @@ class FilteredPartials:
 
     def __init__(self, partials: Partials, components: Sequence[Component], serving: Serving, group_count: int) -> None:
         self._partials = partials
-        self._place = {component: i for i, component in enumerate(components)}
+        self._positions = {component: i for i, component in enumerate(components)}
         self._serving = serving
         self._windows = WindowIndex(partials, group_count)
         self._combiners: dict[Component, Combiner] = {}
@@ -36,18 +36,18 @@ class FilteredPartials:
     ) -> FilteredPartials:
         """From the current tree, which is the first of `sources`, and from trees of former plans.
 
-        Each row lies in only one of them. Slices of different plans stand side by side: the edges of every window are
-        edges of all these trees, so the begin of a slice says whether a window holds it.
+        Each row is in only one of them. Slices of different plans are merged into one list: the edges of every window
+        are edges of all these trees, so the begin of a slice decides whether it is in a window.
         """
         tree = sources[0]
-        present = [(t, kept[t.number]) for t in sources if t.number in kept and len(kept[t.number])]
-        if not present:
+        with_partials = [(t, kept[t.number]) for t in sources if t.number in kept and len(kept[t.number])]
+        if not with_partials:
             return cls(Partials.none(), tree.components, tree.serving, group_count)
-        if all(t is tree for t, _ in present):
-            return cls(passing(present[0][1], filter_, tree), tree.components, tree.serving, group_count)
+        if all(t is tree for t, _ in with_partials):
+            return cls(passing(with_partials[0][1], filter_, tree), tree.components, tree.serving, group_count)
         shared = [c for c in tree.components if all(c in t.components for t in sources)]
         merged = Partials.none()
-        for t, partials in present:
+        for t, partials in with_partials:
             of_tree = passing(partials, filter_, t).keep([t.components.index(c) for c in shared])
             merged = merged.merge(replace(of_tree, words=()), group_count)
         return cls(merged, shared, tree.serving, group_count)
@@ -67,7 +67,7 @@ class FilteredPartials:
         return self._windows.holding(late, numbers)
 
     def prepare(self, component: Component) -> None:
-        """Compute now, and not with the first window, what is the same for all windows."""
+        """Do the work that is shared by all windows now, and not with the first window."""
         if not len(self._partials):
             return
         combiner, nothing = self._combiner(component), np.empty(0, np.int64)
@@ -98,7 +98,7 @@ class FilteredPartials:
 
     def _combiner(self, component: Component) -> Combiner:
         if component not in self._combiners:
-            columns = self._partials.columns[self._place[component]]
+            columns = self._partials.columns[self._positions[component]]
             self._combiners[component] = combiner_of(component.definition, columns, self._serving)
         return self._combiners[component]
 

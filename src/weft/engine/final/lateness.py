@@ -23,9 +23,9 @@ class MissedWindows:
 
     window: Window
     first: int | None
-    """The begin of the query's first window; None: it has no first."""
+    """The begin of the query's first window; None: the query has no first window."""
     last: int
-    """The begin of the last of its windows that are closed."""
+    """The begin of its last closed window."""
     answered: tuple[int, int] | None = None
     """SLIDE AT MOST: the window that was answered last, `[begin, end)`; only its rows are late. None: every window is
     answered."""
@@ -52,7 +52,7 @@ class MissedWindows:
         return missed
 
     def to_sql(self, time: str) -> str:
-        """The same of a column of times, as Spark SQL.
+        """The same condition on a column of times, as Spark SQL.
 
         >>> MissedWindows(Window(12, 9), None, 18).to_sql("t")
         '(t - pmod(t - 12L, 9L) + -3L) <= 18L AND (t - pmod(t - 12L, 9L) + -3L) <= t'
@@ -103,5 +103,5 @@ def late_condition(layout: Layout, watermark: int, time: str) -> str:
 
 
 def _closed(layout: Layout, watermark: int) -> int:
-    """Windows that ended by it are not answered again."""
+    """The time by which a window must end so that it is not answered again."""
     return watermark - layout.allowed_lateness

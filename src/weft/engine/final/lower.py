@@ -1,4 +1,4 @@
-"""From combined components to the answer of an aggregate, as Spark would give it."""
+"""From combined components to the answer of an aggregate, as Spark returns it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class RefreshMeter:
         self.answers: dict[str, float] = {}
 
     def prepare(self, query: QueryLayout, tree: TreeLayout, partials: FilteredPartials) -> None:
-        """Prepare the components of the query, and measure each one the first time."""
+        """Prepare the components of the query, and measure each one when it is prepared first."""
         for scan, component in zip(tree.reads(query), query.components, strict=True):
             begun = time.perf_counter()
             partials.prepare(component)

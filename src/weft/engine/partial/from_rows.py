@@ -1,6 +1,6 @@
 """Partials that a bucket builds from rows, for feeds that Spark does not aggregate.
 
-Where almost every row has its own group, one partial per row and grouping is larger than the row itself. Such a row is
+If almost every row has its own group, one partial per row and grouping is larger than the row itself. Such a row is
 sent once to each bucket that has one of its groups, and the bucket groups it with one hash table per feed.
 """
 
@@ -50,8 +50,8 @@ class RowGrouping:
     """The rows of a bucket. The columns that groups, slices and signatures depend on are encoded once for all feeds."""
 
     def __init__(self, rows: pa.Table, row_feeds: Sequence[RowFeed], feeds: Sequence[FeedLayout]) -> None:
-        self._row_feeds = {one.feed: one for one in row_feeds}
-        read = dict.fromkeys(name for one in row_feeds for name in (one.mask, *one.columns.values()))
+        self._row_feeds = {row_feed.feed: row_feed for row_feed in row_feeds}
+        read = dict.fromkeys(name for row_feed in row_feeds for name in (row_feed.mask, *row_feed.columns.values()))
         self._columns: dict[str, pa.Array] = {name: rows.column(name).combine_chunks() for name in read}
         by = dict.fromkeys(
             self._row_feeds[feed.number].columns[name]
@@ -59,14 +59,14 @@ class RowGrouping:
             if feed.number in self._row_feeds
             for name in _identity(feed)
         )
-        encoded, self._places, width = [], dict[str, list[int]](), 0
+        encoded, self._code_columns, width = [], dict[str, list[int]](), 0
         for name in by:
             column = self._columns[name]
             codes = code_for(rows.schema.field(name)).encode(column)
             if not column.null_count:  # then the number that marks NULL is not needed
                 codes = codes[:, :1]
             encoded.append(codes)
-            self._places[name] = list(range(width, width + codes.shape[1]))
+            self._code_columns[name] = list(range(width, width + codes.shape[1]))
             width += codes.shape[1]
         self._codes: Longs = plain(np.column_stack(encoded), np.int64)
 
@@ -84,8 +84,8 @@ class RowGrouping:
         if not len(in_bucket):
             return None
         identity = _identity(feed)
-        places = [place for name in identity for place in self._places[source.columns[name]]]
-        groups, firsts = number_rows(self._codes, np.array(places, np.int64), in_bucket)
+        code_columns = [code_column for name in identity for code_column in self._code_columns[source.columns[name]]]
+        groups, firsts = number_rows(self._codes, np.array(code_columns, np.int64), in_bucket)
         offsets = group_offsets(groups, len(firsts))
         order = pa.array(in_bucket[counting_order(groups, np.arange(len(in_bucket)), len(firsts))])
         first = pa.array(firsts)

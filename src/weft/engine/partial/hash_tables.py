@@ -1,8 +1,8 @@
-"""Rows through the tables of a configuration, in bounded memory: what leaves a table goes to those that it feeds.
+"""Hash tables of bounded size inside one task (LFTA): a table sends the partials that it evicts to those that it feeds.
 
-The low level of paper 5 (LFTA). Keys are numbers here: as they are where 64 bits hold them, else by a dictionary. When
-the dictionaries have grown to their share of the memory, all tables are emptied and numbers begin anew. What is emptied
-early costs partials more, and none is lost: the high level merges them.
+The low level of paper 5. Keys are numbers here: the values themselves if they fit 64 bits, else codes of a dictionary.
+When the dictionaries reach their memory limit, all tables are emptied and the dictionaries start again. Emptying early
+produces more partials but loses none: Spark merges them.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from numpy.typing import NDArray
 
 from weft.aggregates.kind import TableOperation
 from weft.engine.partial.key_codes import Code, code_for, numbers, typed
-from weft.kernels.hash_table import throw_in
+from weft.kernels.hash_table import insert_rows
 
 CHUNK = 8_192
-"""Rows that are encoded at a time: what they take comes on top of the tables, and stays in the cache."""
+"""Rows that are encoded at a time. Their memory is extra to that of the tables, and small enough for the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A number that is kept of each group."""
+    """A number that a table keeps for each group."""
 
     operation: TableOperation
     argument: str | None
     """The input column; None: every row counts one."""
     real: bool = False
+    """Whether the number is a float."""
 
 
 @dataclass(frozen=True, slots=True)
-class Out:
-    """A feed that partials leave for: its number, the attribute of each of its columns, and its slots."""
+class FeedOutput:
+    """A feed that gets the partials of a table: its number, the attribute of each of its columns, and its slots."""
 
     feed: int
     attributes: Mapping[str, str]
@@ -43,29 +44,29 @@ class Out:
 
 
 @dataclass(frozen=True, slots=True)
-class CascadeTable:
-    """A table of a configuration, with what it feeds."""
+class HashTableSpec:
+    """A hash table of a configuration: its groups and slots, the feeds that it serves, and the tables that it feeds."""
 
     attributes: tuple[str, ...]
     slots: tuple[Slot, ...]
     buckets: int
-    outs: tuple[Out, ...]
-    children: tuple[CascadeTable, ...] = ()
+    outputs: tuple[FeedOutput, ...]
+    children: tuple[HashTableSpec, ...] = ()
 
-    def walk(self) -> Iterator[CascadeTable]:
+    def walk(self) -> Iterator[HashTableSpec]:
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 def bucket_bytes(attributes: int, slots: int) -> int:
-    """What a bucket takes at most: two numbers an attribute, for one of them may say NULL."""
+    """The most bytes per bucket: two numbers per attribute, because the second may mark NULL."""
     return 16 * attributes + 9 * slots + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Partials of one table as arrays, a row each."""
+    """Partials of one table as arrays, one row per partial."""
 
     keys: NDArray[np.int64]
     longs: NDArray[np.int64]
@@ -79,15 +80,15 @@ class Entries:
         return Entries(self.keys[:number], self.longs[:number], self.floats[:number], self.valid[:number])
 
 
-class Cascade:
-    """The tables of one task. `take` and `empty` give the partials that leave, in the columns of `schema`."""
+class TaskHashTables:
+    """The tables of one task. `take` and `empty` return the evicted partials, in the columns of `schema`."""
 
-    def __init__(self, roots: Sequence[CascadeTable], schema: pa.Schema, dictionary_bytes: int) -> None:
+    def __init__(self, roots: Sequence[HashTableSpec], schema: pa.Schema, dictionary_bytes: int) -> None:
         self._schema = schema
         self._dictionary_bytes = dictionary_bytes
         self._roots = roots
         self._codes: dict[str, Code] = {}
-        self._tables: dict[int, _Table] = {}
+        self._tables: dict[int, _HashTable] = {}
         self.probes = 0
         self.evictions = 0
         self.dictionary_peak = 0
@@ -104,135 +105,137 @@ class Cascade:
             codes = {name: code.encode(chunk.column(name)) for name, code in self._codes.items()}
             for root in self._roots:
                 keys = np.column_stack([codes[name] for name in root.attributes])
-                yield from self._throw(root, self._tables[id(root)].lifted(keys, chunk))
-            held = sum(code.nbytes for code in self._codes.values())
-            self.dictionary_peak = max(self.dictionary_peak, held)
-            if held > self._dictionary_bytes:
+                yield from self._insert(root, self._tables[id(root)].row_entries(keys, chunk))
+            dictionary_bytes = sum(code.nbytes for code in self._codes.values())
+            self.dictionary_peak = max(self.dictionary_peak, dictionary_bytes)
+            if dictionary_bytes > self._dictionary_bytes:
                 yield from self.empty()
                 for code in self._codes.values():
                     code.forget()
 
     def empty(self) -> Iterator[pa.RecordBatch]:
-        """All that is in the tables leaves, the finer ones first; an epoch ends."""
+        """Evict all groups, those of finer tables first: the end of an epoch."""
         for table in (t for root in self._roots for t in root.walk()):
             if id(table) in self._tables:
-                yield from self._leave(table, self._tables[id(table)].emptied())
+                yield from self._evict(table, self._tables[id(table)].clear())
 
     def _open(self, schema: pa.Schema) -> None:
         tables = [table for root in self._roots for table in root.walk()]
         for name in dict.fromkeys(name for table in tables for name in table.attributes):
             self._codes[name] = code_for(schema.field(name))
         widths = {name: code.width for name, code in self._codes.items()}
-        self._tables = {id(table): _Table(table, widths) for table in tables}
+        self._tables = {id(table): _HashTable(table, widths) for table in tables}
 
-    def _throw(self, table: CascadeTable, entries: Entries) -> Iterator[pa.RecordBatch]:
+    def _insert(self, table: HashTableSpec, entries: Entries) -> Iterator[pa.RecordBatch]:
         self.probes += len(entries)
-        yield from self._leave(table, self._tables[id(table)].throw(entries))
+        yield from self._evict(table, self._tables[id(table)].insert(entries))
 
-    def _leave(self, table: CascadeTable, left: Entries) -> Iterator[pa.RecordBatch]:
-        if not len(left):
+    def _evict(self, table: HashTableSpec, evicted: Entries) -> Iterator[pa.RecordBatch]:
+        if not len(evicted):
             return
-        mine = self._tables[id(table)]
-        for out in table.outs:
-            self.evictions += len(left)
-            yield self._sent(mine, out, left)
+        source = self._tables[id(table)]
+        for output in table.outputs:
+            self.evictions += len(evicted)
+            yield self._partials(source, output, evicted)
         for child in table.children:
-            yield from self._throw(child, mine.for_child(self._tables[id(child)], left))
+            yield from self._insert(child, source.for_child(self._tables[id(child)], evicted))
 
-    def _sent(self, table: _Table, out: Out, left: Entries) -> pa.RecordBatch:
+    def _partials(self, table: _HashTable, output: FeedOutput, evicted: Entries) -> pa.RecordBatch:
         arrays = []
         for field in self._schema:
             if field.name == "feed":
-                array = pa.array(np.full(len(left), out.feed, np.int32))
-            elif field.name in out.attributes:
-                name = out.attributes[field.name]
-                array = self._codes[name].decode(left.keys[:, table.places[name]])
-            elif field.name in out.slots:
-                array = table.column(out.slots[field.name], left, field.type)
+                array = pa.array(np.full(len(evicted), output.feed, np.int32))
+            elif field.name in output.attributes:
+                name = output.attributes[field.name]
+                array = self._codes[name].decode(evicted.keys[:, table.key_columns[name]])
+            elif field.name in output.slots:
+                array = table.column(output.slots[field.name], evicted, field.type)
             else:
-                array = pa.nulls(len(left), field.type)
+                array = pa.nulls(len(evicted), field.type)
             arrays.append(array if array.type == field.type else array.cast(field.type))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
-class _Table:
-    """The arrays of one table."""
+class _HashTable:
+    """The arrays of one hash table."""
 
-    def __init__(self, spec: CascadeTable, widths: Mapping[str, int]) -> None:
-        self.places: dict[str, slice] = {}
+    def __init__(self, spec: HashTableSpec, widths: Mapping[str, int]) -> None:
+        self.key_columns: dict[str, slice] = {}
         width = 0
         for name in spec.attributes:
-            self.places[name] = slice(width, width + widths[name])
+            self.key_columns[name] = slice(width, width + widths[name])
             width += widths[name]
         self._longs = [slot for slot in spec.slots if not slot.real]
         self._floats = [slot for slot in spec.slots if slot.real]
-        self._ops = [np.array([s.operation for s in some], np.int64) for some in (self._longs, self._floats)]
-        slots = len(self._longs) + len(self._floats)
-        self._held = Entries(
+        self._ops = [np.array([s.operation for s in slots], np.int64) for slots in (self._longs, self._floats)]
+        slot_count = len(self._longs) + len(self._floats)
+        self._buckets = Entries(
             np.zeros((spec.buckets, width), np.int64),
             np.zeros((spec.buckets, len(self._longs)), np.int64),
             np.zeros((spec.buckets, len(self._floats)), np.float64),
-            np.zeros((spec.buckets, slots), bool),
+            np.zeros((spec.buckets, slot_count), bool),
         )
         self._used = np.zeros(spec.buckets, bool)
 
     @property
     def nbytes(self) -> int:
-        held = self._held
-        return held.keys.nbytes + held.longs.nbytes + held.floats.nbytes + held.valid.nbytes + self._used.nbytes
+        arrays = (self._buckets.keys, self._buckets.longs, self._buckets.floats, self._buckets.valid, self._used)
+        return sum(array.nbytes for array in arrays)
 
-    def lifted(self, keys: NDArray[np.int64], rows: pa.RecordBatch) -> Entries:
-        """Each row as a partial of its own."""
+    def row_entries(self, keys: NDArray[np.int64], rows: pa.RecordBatch) -> Entries:
+        """One partial per row."""
         longs = np.zeros((rows.num_rows, len(self._longs)), np.int64)
         floats = np.zeros((rows.num_rows, len(self._floats)), np.float64)
         valid = np.ones((rows.num_rows, len(self._longs) + len(self._floats)), bool)
-        for place, slot in enumerate((*self._longs, *self._floats)):
+        for slot_index, slot in enumerate((*self._longs, *self._floats)):
             column = None if slot.argument is None else rows.column(slot.argument)
             if slot.real:
                 assert column is not None
-                floats[:, place - len(self._longs)] = numbers(column, np.float64)
+                floats[:, slot_index - len(self._longs)] = numbers(column, np.float64)
             elif column is None:
-                longs[:, place] = 1
+                longs[:, slot_index] = 1
             else:
-                longs[:, place] = numbers(column, np.int64)
+                longs[:, slot_index] = numbers(column, np.int64)
             if column is not None and column.null_count:
-                valid[:, place] = column.is_valid().to_numpy(zero_copy_only=False)
+                valid[:, slot_index] = column.is_valid().to_numpy(zero_copy_only=False)
         return Entries(np.ascontiguousarray(keys), longs, floats, valid)
 
-    def throw(self, rows: Entries) -> Entries:
-        held = self._held
-        left = throw_in(
+    def insert(self, rows: Entries) -> Entries:
+        """Put the partials into the table; returns the groups that it evicts, in the memory of `rows`."""
+        buckets = self._buckets
+        evicted_count = insert_rows(
             rows.keys, rows.longs, rows.floats, rows.valid, *self._ops,
-            held.keys, held.longs, held.floats, held.valid, self._used,
+            buckets.keys, buckets.longs, buckets.floats, buckets.valid, self._used,
         )  # fmt: skip
-        return rows.first(left)
+        return rows.first(evicted_count)
 
-    def emptied(self) -> Entries:
-        there = np.flatnonzero(self._used)
+    def clear(self) -> Entries:
+        """Empty the table; returns all its groups."""
+        used = np.flatnonzero(self._used)
         self._used[:] = False
-        held = self._held
-        return Entries(held.keys[there], held.longs[there], held.floats[there], held.valid[there])
+        buckets = self._buckets
+        return Entries(buckets.keys[used], buckets.longs[used], buckets.floats[used], buckets.valid[used])
 
-    def for_child(self, child: _Table, left: Entries) -> Entries:
-        """The child's columns of what leaves; copies, for each child writes over its own."""
-        keys = np.column_stack([left.keys[:, self.places[name]] for name in child.places])
+    def for_child(self, child: _HashTable, evicted: Entries) -> Entries:
+        """The evicted partials in the columns of a child table; copies, because the child overwrites its input."""
+        keys = np.column_stack([evicted.keys[:, self.key_columns[name]] for name in child.key_columns])
         longs = [self._longs.index(slot) for slot in child._longs]
         floats = [self._floats.index(slot) for slot in child._floats]
         valid = [*longs, *(len(self._longs) + f for f in floats)]
         return Entries(
             np.ascontiguousarray(keys),
-            np.ascontiguousarray(left.longs[:, longs]),
-            np.ascontiguousarray(left.floats[:, floats]),
-            np.ascontiguousarray(left.valid[:, valid]),
+            np.ascontiguousarray(evicted.longs[:, longs]),
+            np.ascontiguousarray(evicted.floats[:, floats]),
+            np.ascontiguousarray(evicted.valid[:, valid]),
         )
 
-    def column(self, slot: Slot, left: Entries, type_: pa.DataType) -> pa.Array:
+    def column(self, slot: Slot, evicted: Entries, type_: pa.DataType) -> pa.Array:
         if slot.real:
-            place = self._floats.index(slot)
-            values: Any = np.ascontiguousarray(left.floats[:, place])
-            valid = left.valid[:, len(self._longs) + place]
+            slot_index = self._floats.index(slot)
+            values: Any = np.ascontiguousarray(evicted.floats[:, slot_index])
+            valid = evicted.valid[:, len(self._longs) + slot_index]
         else:
-            place = self._longs.index(slot)
-            values, valid = np.ascontiguousarray(left.longs[:, place]), left.valid[:, place]
+            slot_index = self._longs.index(slot)
+            values, valid = np.ascontiguousarray(evicted.longs[:, slot_index]), evicted.valid[:, slot_index]
         array = pa.array(values, mask=None if valid.all() else ~valid)
         return typed(array, type_)

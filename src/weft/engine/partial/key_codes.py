@@ -1,4 +1,4 @@
-"""Key values as numbers that kernels compare: as they are where 64 bits hold them, else by a dictionary; and back."""
+"""Key values as numbers that kernels compare, and back: the values themselves if they fit 64 bits, else codes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from weft.engine.state.groups import GroupIndex
 
 NULL_BEYOND = 1 << 40
-"""Stands for NULL where values have 32 bits at most."""
+"""The code of NULL for values of at most 32 bits."""
 
 ENTRY = 160
-"""Bytes that a dictionary takes for a value beside the value itself."""
+"""Bytes per dictionary entry in addition to the value itself."""
 
 
 def numbers(column: pa.Array, dtype: Any) -> NDArray[Any]:
-    """Without NULLs; times and dates as the integers behind them, decimals of 64 bits without their point."""
+    """The column as numbers, 0 for NULL: times and dates as their integers, decimals of 64 bits as unscaled values."""
     if pa.types.is_decimal(column.type):
         halves = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
         low = halves[column.offset : column.offset + len(column), 0]
@@ -31,12 +31,12 @@ def numbers(column: pa.Array, dtype: Any) -> NDArray[Any]:
         column = column.cast(pa.int8())
     if column.null_count:
         column = pc.fill_null(column, 0)
-    found: NDArray[Any] = column.to_numpy(zero_copy_only=False).astype(dtype, copy=False)
-    return found
+    array: NDArray[Any] = column.to_numpy(zero_copy_only=False).astype(dtype, copy=False)
+    return array
 
 
 def typed(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """What `numbers` made these of."""
+    """The inverse of `numbers`."""
     if pa.types.is_decimal(type_):
         low = array.fill_null(0).to_numpy()
         halves = np.ascontiguousarray(np.column_stack([low, low >> 63]))
@@ -49,7 +49,7 @@ def typed(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 class Code(ABC):
-    """An attribute as `width` numbers, and back."""
+    """Encodes an attribute as `width` numbers, and decodes it."""
 
     width = 1
     nbytes = 0
@@ -61,11 +61,11 @@ class Code(ABC):
     def decode(self, codes: NDArray[np.int64]) -> pa.Array: ...
 
     def forget(self) -> None:  # noqa: B027
-        """Nobody holds a number any more."""
+        """Drop the dictionary: no code is in use any more."""
 
 
 class _Narrow(Code):
-    """Values of 32 bits at most: NULL is a number that none of them has."""
+    """Values of at most 32 bits: the code of NULL is a larger number."""
 
     def __init__(self, type_: pa.DataType) -> None:
         self._type = type_
@@ -82,7 +82,7 @@ class _Narrow(Code):
 
 
 class _Wide(Code):
-    """Values of 64 bits: whether it is NULL is a number of its own."""
+    """Values of 64 bits: a second number says whether the value is NULL."""
 
     width = 2
 
@@ -105,7 +105,7 @@ class _Wide(Code):
 
 
 class _Interned(Code):
-    """Values of any type, numbered in the order of first sight."""
+    """Values of any type, numbered in the order of first occurrence."""
 
     def __init__(self, field: pa.Field) -> None:
         self._field = field
@@ -126,7 +126,7 @@ class _Interned(Code):
 
 
 def code_for(field: pa.Field) -> Code:
-    """How a column of this type is numbered."""
+    """How a column of this type is encoded."""
     type_ = field.type
     exact = pa.types.is_integer(type_) or pa.types.is_temporal(type_) or pa.types.is_boolean(type_)
     if exact and not pa.types.is_interval(type_):

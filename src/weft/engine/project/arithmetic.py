@@ -24,7 +24,7 @@ from weft.engine.project.expression import Typed
 from weft.engine.project.numbers import Floats, combined, fit, floats, from_numpy, integers
 from weft.engine.project.types import TypeKind, kind, scale
 
-MICROSECONDS_A_DAY = 86_400_000_000
+MICROSECONDS_PER_DAY = 86_400_000_000
 DIVISIONS = frozenset({"div", "mod", "int_div"})
 
 
@@ -47,7 +47,7 @@ def arithmetic(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
 
 def _in_time(array: pa.Array, microseconds: bool) -> Ints:
     values = integers(array)
-    return values * MICROSECONDS_A_DAY if microseconds and kind(array.type) is TypeKind.DATE else values
+    return values * MICROSECONDS_PER_DAY if microseconds and kind(array.type) is TypeKind.DATE else values
 
 
 def _in_floats(node: Typed, left: Floats, right: Floats, valid: Mask | None, ansi: bool) -> pa.Array:
@@ -125,7 +125,7 @@ def signed(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
     if kind(node.type) is TypeKind.DECIMAL and magnitude(exact) >= _EXACT_NEGATION:
         negated = np.ones(len(exact), np.bool_) if node.op == "neg" else np.asarray(exact < 0)
         turned = np.array([_to_34_digits(v) if n else v for v, n in zip(turned, negated, strict=True)], object)
-        ansi = True  # Spark finds out only when it stores the value, and raises whatever the mode
+        ansi = True  # Spark checks the value only when it stores it, and raises in both modes
     return fit(turned, valid, node.type, ansi=ansi, sql=node.sql)
 
 
@@ -135,6 +135,6 @@ _EXACT_NEGATION = 10**34
 
 def _to_34_digits(value: int) -> int:
     drop = 10 ** max(len(str(abs(value))) - 34, 0)
-    whole, left = divmod(abs(value), drop)
-    whole += 2 * left > drop or (2 * left == drop and whole % 2 == 1)
-    return int(whole * drop if value > 0 else -whole * drop)
+    digits, rest = divmod(abs(value), drop)
+    digits += 2 * rest > drop or (2 * rest == drop and digits % 2 == 1)
+    return int(digits * drop if value > 0 else -digits * drop)

@@ -1,4 +1,4 @@
-"""Expressions get their types, and what weft cannot evaluate is refused."""
+"""Gives expressions their types, and refuses those that weft cannot evaluate."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def bind(expression: Expression, type_of: Callable[[Expression], pa.DataType]) -
         expression.sql,
     )
     if node.op in COMPARISONS:
-        given, node = node.args, replace(node, args=_dates_from_text(node.args))
-        for before, after in zip(given, node.args, strict=True):
+        original_args, node = node.args, replace(node, args=_dates_from_text(node.args))
+        for before, after in zip(original_args, node.args, strict=True):
             if before is not after:
                 _check(replace(after, sql=node.sql))
     _check(node)
@@ -40,12 +40,12 @@ def digits(node: Typed) -> int:
     """The second argument of `round`, a constant."""
     if len(node.args) == 1:
         return 0
-    place, sign = node.args[1], 1
-    if place.op == "neg":
-        place, sign = place.args[0], -1
-    if place.op != "literal":
-        raise ValueError(f"{place.sql} is not constant")
-    return sign * int(parse_literal(place.value, place.type).as_py())
+    argument, sign = node.args[1], 1
+    if argument.op == "neg":
+        argument, sign = argument.args[0], -1
+    if argument.op != "literal":
+        raise ValueError(f"{argument.sql} is not constant")
+    return sign * int(parse_literal(argument.value, argument.type).as_py())
 
 
 def _dates_from_text(args: tuple[Typed, ...]) -> tuple[Typed, ...]:

@@ -29,14 +29,14 @@ def castable(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def cast(array: pa.Array, target: pa.DataType, *, ansi: bool, sql: str) -> pa.Array:
-    """`array` as `target`; what has no value there raises in ANSI mode and wraps or is NULL otherwise, as in Spark."""
+    """`array` as `target`; a value that does not fit raises in ANSI mode, else it wraps or is NULL, as in Spark."""
     if array.type == target:
         return array
     if kind(array.type) is TypeKind.NULL:
         return pa.nulls(len(array), target)
-    found = _find(array.type, target)
-    assert found is not None, (array.type, target)
-    return found(array, target, ansi, sql)
+    convert = _find(array.type, target)
+    assert convert is not None, (array.type, target)
+    return convert(array, target, ansi, sql)
 
 
 def _find(source: pa.DataType, target: pa.DataType) -> Cast | None:

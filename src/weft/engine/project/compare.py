@@ -69,8 +69,8 @@ def _common_float(left: pa.DataType, right: pa.DataType, ansi: bool) -> pa.DataT
 def _common_decimal(node: Typed, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     """None if 38 digits hold both operands; otherwise the type to which Spark rounds them before it compares."""
     points = max(scale(left), scale(right))
-    whole = max(_whole_digits(a) for a in node.args)
-    return None if whole + points <= 38 else pa.decimal128(38, 38 - whole)
+    whole_digits = max(_whole_digits(a) for a in node.args)
+    return None if whole_digits + points <= 38 else pa.decimal128(38, 38 - whole_digits)
 
 
 def _whole_digits(node: Typed) -> int:
@@ -92,7 +92,7 @@ def _numpy(left: pa.Array, right: pa.Array) -> tuple[Any, Any]:
 
 
 def equal(left: pa.Array, right: pa.Array) -> Mask:
-    """What NULL rows give is unknown."""
+    """The result for NULL rows is undefined."""
     if kind(left.type) is TypeKind.STRING:
         return _strings(pc.equal(left, right))
     x, y = _numpy(left, right)
@@ -101,7 +101,7 @@ def equal(left: pa.Array, right: pa.Array) -> Mask:
 
 
 def less(left: pa.Array, right: pa.Array) -> Mask:
-    """What NULL rows give is unknown."""
+    """The result for NULL rows is undefined."""
     if kind(left.type) is TypeKind.STRING:
         return _strings(pc.less(left, right))
     x, y = _numpy(left, right)
@@ -124,11 +124,11 @@ _OPERATORS: dict[str, Callable[[pa.Array, pa.Array], Mask]] = {
 
 
 def extreme(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
-    """`greatest` and `least`: NULLs are passed over, and of equal values the first is kept."""
+    """`greatest` and `least`: NULLs are ignored, and of equal values the first is kept."""
     best, *others = (cast(side, node.type, ansi=ansi, sql=node.sql) for side in args)
     for other in others:
         better = less(best, other) if node.op == "greatest" else less(other, best)
-        known, new = valid_mask(best), valid_mask(other)
-        take = better if known is None else better | ~known
-        best = pc.if_else(pa.array(take if new is None else take & new), other, best)
+        best_valid, other_valid = valid_mask(best), valid_mask(other)
+        take = better if best_valid is None else better | ~best_valid
+        best = pc.if_else(pa.array(take if other_valid is None else take & other_valid), other, best)
     return best

@@ -88,11 +88,11 @@ def quotient(above: Ints, below: Ints, *, half_up: bool) -> Ints:
     if above.dtype == object or below.dtype == object or max(magnitude(above), magnitude(below)) >= LIMIT // 2:
         above, below = wide(above), wide(below)
     size, by = np.abs(above), np.abs(below)
-    whole = size // by
+    out = size // by
     if half_up:
-        left = size - whole * by
-        whole = whole + (left >= by - left)  # at least half of `by` is left: away from zero
-    return np.where((above < 0) != (below < 0), -whole, whole)
+        rest = size - out * by
+        out = out + (rest >= by - rest)  # the rest is at least half of `by`: away from zero
+    return np.where((above < 0) != (below < 0), -out, out)
 
 
 def shift_down(values: Ints, power: int) -> Ints:
@@ -112,13 +112,13 @@ def divide(above: Ints, below: Ints, power: int) -> Ints:
     if power < 0:
         return quotient(above, times_power(below, -power), half_up=True)
     if above.dtype != object and below.dtype != object and max(magnitude(above), magnitude(below)) < LIMIT:
-        # Whole part and remainder apart: either stays narrow long after `above * 10**power` has overflowed.
+        # Whole part and remainder separately: both may fit 64 bits where `above * 10**power` does not.
         size, by = np.abs(above), np.abs(below)
-        whole = size // by
-        left = size - whole * by
+        whole_part = size // by
+        rest = size - whole_part * by
         factor = 10**power
-        if (magnitude(whole) + 1) * factor < LIMIT and magnitude(by) * factor < LIMIT // 2:
-            out = whole * np.int64(factor) + quotient(left * np.int64(factor), by, half_up=True)
+        if (magnitude(whole_part) + 1) * factor < LIMIT and magnitude(by) * factor < LIMIT // 2:
+            out = whole_part * np.int64(factor) + quotient(rest * np.int64(factor), by, half_up=True)
             return np.where((above < 0) != (below < 0), -out, out)
     return narrow(quotient(times_power(above, power), below, half_up=True))
 
@@ -214,9 +214,9 @@ def divide_decimal(
     >>> divide_decimal(pa.array([-1], pa.decimal128(11, 0)), np.array([8]), pa.decimal128(5, 2))[0].as_py()
     Decimal('-0.13')
     """
-    some = count != 0
-    valid = both(valid_mask(sum), None if some.all() else some)
-    means = divide(unscaled(sum), np.where(some, count, 1), type.scale - sum.type.scale)
+    has_values = count != 0
+    valid = both(valid_mask(sum), None if has_values.all() else has_values)
+    means = divide(unscaled(sum), np.where(has_values, count, 1), type.scale - sum.type.scale)
     array, lost = to_decimal(means, valid, type)
     if ansi and lost.any():
         raise overflow(sql, f"decimal({type.precision},{type.scale})")

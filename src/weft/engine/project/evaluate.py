@@ -1,4 +1,4 @@
-"""Expressions on Arrow columns, as Spark evaluates them: a branch is computed for the rows that take it, no others."""
+"""Expressions on Arrow columns, as Spark evaluates them: a branch is computed only for the rows that take it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.engine.project.decimals import Mask, valid_mask
 from weft.engine.project.expression import Typed
 from weft.engine.project.literals import parse_literal
 from weft.engine.project.math import real
-from weft.engine.project.rounding import rounded, whole_below_or_above
+from weft.engine.project.rounding import floor_or_ceil, rounded
 from weft.engine.project.types import TypeKind, kind
 
 Rows = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class LeafColumns:
-    """What the leaves of a query's expressions stand for; all arrays have `rows` rows."""
+    """The columns of the leaves of a query's expressions; all arrays have `rows` rows."""
 
     rows: int
     calls: Sequence[pa.Array] = ()
@@ -47,7 +47,7 @@ _ARITHMETIC = ("add", "sub", "mul", "div", "mod", "int_div")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _LOGIC = ("and", "or", "not", "is_null", "is_not_null", "case", "if", "coalesce", "nullif", "greatest", "least")
 SAFE = frozenset({*_LEAVES, *_REALS, *_COMPARISONS, "null_safe_eq", *_LOGIC})
-"""Operations that never raise themselves; a comparison of decimals may, where 38 digits do not hold both."""
+"""Operations that never raise by themselves, except comparisons of decimals that do not fit 38 digits together."""
 
 
 def _may_raise(node: Typed) -> bool:
@@ -106,7 +106,7 @@ class _Evaluation:
 
     def scatter(self, branches: Sequence[tuple[Mask, Typed]], type: pa.DataType) -> pa.Array:
         """Each branch on its rows, NULL where no branch has a row; the masks do not overlap."""
-        parts, sources, found = [], np.zeros(self.rows, np.int64), np.zeros(self.rows, np.bool_)
+        parts, sources, covered = [], np.zeros(self.rows, np.int64), np.zeros(self.rows, np.bool_)
         begin = 0
         for mask, node in branches:
             if mask.all():
@@ -116,10 +116,10 @@ class _Evaluation:
             parts.append(self.among(mask).as_type(node, type))
             sources[mask] = np.arange(begin, begin + len(parts[-1]))
             begin += len(parts[-1])
-            found |= mask
+            covered |= mask
         if not parts:
             return pa.nulls(self.rows, type)
-        return pa.concat_arrays(parts).take(pa.array(sources, mask=None if found.all() else ~found))
+        return pa.concat_arrays(parts).take(pa.array(sources, mask=None if covered.all() else ~covered))
 
     def true(self, node: Typed, among: Mask) -> Mask:
         """Which of the rows in `among` make the condition true."""
@@ -137,14 +137,14 @@ class _Evaluation:
 
 def _case(run: _Evaluation, node: Typed) -> pa.Array:
     """`case` and `if`: conditions in order, each on the rows that no earlier one took."""
-    left = np.ones(run.rows, np.bool_)
+    remaining = np.ones(run.rows, np.bool_)
     branches: list[tuple[Mask, Typed]] = []
     pairs = len(node.args) // 2
     for condition, value in zip(node.args[: 2 * pairs : 2], node.args[1 : 2 * pairs : 2], strict=True):
-        taken = run.true(condition, left)
+        taken = run.true(condition, remaining)
         branches.append((taken, value))
-        left = left & ~taken
-    branches += [(left, rest) for rest in node.args[2 * pairs :]]
+        remaining = remaining & ~taken
+    branches += [(remaining, rest) for rest in node.args[2 * pairs :]]
     return run.scatter(branches, node.type)
 
 
@@ -203,7 +203,7 @@ _EAGER: dict[str, Callable[[Typed, list[pa.Array], bool], pa.Array]] = {
     **dict.fromkeys(("neg", "abs"), signed),
     **dict.fromkeys((*_COMPARISONS, "null_safe_eq"), compare),
     **dict.fromkeys(("greatest", "least"), extreme),
-    **dict.fromkeys(("floor", "ceil"), whole_below_or_above),
+    **dict.fromkeys(("floor", "ceil"), floor_or_ceil),
     **dict.fromkeys(_REALS, real),
     **dict.fromkeys(("is_null", "is_not_null"), _is_null),
     "not": _not,

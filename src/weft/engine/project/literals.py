@@ -25,7 +25,7 @@ _EXACT = Context(prec=80)
 
 @lru_cache(maxsize=4096)
 def parse_literal(text: int | str | None, type: pa.DataType) -> pa.Scalar:
-    """The value of a literal; `ValueError` for text that is none of `type`.
+    """The value of a literal; raises `ValueError` if the text is no literal of `type`.
 
     >>> parse_literal("2.5", pa.decimal128(2, 1)).as_py(), parse_literal("'it''s'", pa.string()).as_py()
     (Decimal('2.5'), "it's")
@@ -65,7 +65,7 @@ def _unquote(words: str) -> str:
     if match[1]:
         return body
     pieces = re.compile(_ESCAPE.pattern + "|" + mark * 2, re.S)
-    return pieces.sub(lambda found: _unescape(found[1]) if found[1] else mark, body)
+    return pieces.sub(lambda escape: _unescape(escape[1]) if escape[1] else mark, body)
 
 
 def _unescape(code: str) -> str:

@@ -26,7 +26,7 @@ def integers(array: pa.Array) -> Ints:
 
 
 def floats(array: pa.Array) -> Floats:
-    """The values of a float or double array as they lie in memory; what a NULL slot holds is unknown."""
+    """The values of a float or double array without conversion; the value in a NULL slot is undefined."""
     return np.asarray((array if array.null_count == 0 else array.fill_null(0.0)).to_numpy(zero_copy_only=False))
 
 
@@ -37,7 +37,7 @@ def from_numpy(values: npt.NDArray[Any], valid: Mask | None, type: pa.DataType) 
 def fit(values: Ints, valid: Mask | None, type: pa.DataType, *, ansi: bool, sql: str) -> pa.Array:
     """Exact values as a column of `type`.
 
-    What does not fit raises in ANSI mode; otherwise a decimal becomes NULL and an integer wraps, as in Spark.
+    A value that does not fit raises in ANSI mode; otherwise a decimal becomes NULL and an integer wraps, as in Spark.
     """
     if kind(type) is TypeKind.DECIMAL:
         array, lost = to_decimal(values, valid, type)
@@ -60,7 +60,7 @@ def fit(values: Ints, valid: Mask | None, type: pa.DataType, *, ansi: bool, sql:
 
 
 def combined(op: str, left: Ints, right: Ints, bound: int) -> Ints:
-    """Add, subtract or multiply exactly; `bound` is what the result's magnitude cannot exceed."""
+    """Add, subtract or multiply exactly; the magnitude of the result is at most `bound`."""
     if bound >= 2**63:
         left, right = wide(left), wide(right)
     if op == "add":

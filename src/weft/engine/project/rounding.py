@@ -23,11 +23,13 @@ def unscaled_half_up(values: Floats, digits: int) -> Ints:
     if 0 <= digits <= 22:
         with np.errstate(over="ignore", invalid="ignore"):
             size = np.abs(values) * 10.0**digits
-            whole = np.floor(size)
+            whole_part = np.floor(size)
             # The product and the printed decimal differ from the double by parts in 1e16: further than that from a
             # tie, all three round alike.
-            doubtful = (size >= 2.0**52) | (np.abs(size - whole - 0.5) <= size * 1e-15)
-            out: Ints = np.where(doubtful, 0, np.copysign(whole + (size - whole > 0.5), values)).astype(np.int64)
+            doubtful = (size >= 2.0**52) | (np.abs(size - whole_part - 0.5) <= size * 1e-15)
+            out: Ints = np.where(doubtful, 0, np.copysign(whole_part + (size - whole_part > 0.5), values)).astype(
+                np.int64
+            )
     else:
         doubtful = np.ones(len(values), np.bool_)
         out = np.zeros(len(values), np.int64)
@@ -50,47 +52,47 @@ def rounded(node: Typed, array: pa.Array, digits: int, ansi: bool) -> pa.Array:
     have = scale(array.type)
     keep = min(digits, have)
     values = rescale(rescale(integers(array), have, keep), keep, scale(node.type))
-    # Spark finds out that a rounded decimal is too long only when it stores it, and raises whatever the mode.
+    # Spark checks a rounded decimal only when it stores it, and raises in both modes if it is too long.
     return fit(values, valid, node.type, ansi=ansi or kind(node.type) is TypeKind.DECIMAL, sql=node.sql)
 
 
 def _rounded_floats(values: Floats, digits: int) -> Floats:
     finite = np.isfinite(values)
-    whole = unscaled_half_up(np.where(finite, values, 0).astype(np.float64), digits)
-    out = as_floats(times_power(whole, max(-digits, 0)), max(digits, 0), values.dtype.type)
+    unscaled = unscaled_half_up(np.where(finite, values, 0).astype(np.float64), digits)
+    out = as_floats(times_power(unscaled, max(-digits, 0)), max(digits, 0), values.dtype.type)
     return np.where(finite, out, values)
 
 
-def whole_below_or_above(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
+def floor_or_ceil(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
     """`floor(x)` and `ceil(x)`."""
     (array,) = args
     if kind(array.type) is TypeKind.NULL:
         return pa.nulls(len(array), node.type)
     valid = valid_mask(array)
     if kind(array.type) is TypeKind.FLOAT:
-        return _whole_floats(node, floats(array), valid, ansi)
+        return _floor_or_ceil_floats(node, floats(array), valid, ansi)
     digits = scale(array.type)
     values = integers(array)
     if digits:
-        whole = quotient(values, times_power(np.ones(len(values), np.int64), digits), half_up=False)
-        rest = values - times_power(whole, digits)
+        truncated = quotient(values, times_power(np.ones(len(values), np.int64), digits), half_up=False)
+        rest = values - times_power(truncated, digits)
         step = -(rest < 0).astype(np.int64) if node.op == "floor" else (rest > 0).astype(np.int64)
-        values = whole + step
+        values = truncated + step
     return fit(values, valid, node.type, ansi=ansi, sql=node.sql)
 
 
-def _whole_floats(node: Typed, values: Floats, valid: Mask | None, ansi: bool) -> pa.Array:
-    whole = np.floor(values) if node.op == "floor" else np.ceil(values)
-    outside = np.abs(whole) > 2.0**63
+def _floor_or_ceil_floats(node: Typed, values: Floats, valid: Mask | None, ansi: bool) -> pa.Array:
+    integral = np.floor(values) if node.op == "floor" else np.ceil(values)
+    outside = np.abs(integral) > 2.0**63
     if valid is not None:
         outside &= valid
     if ansi and outside.any():
         raise overflow(node.sql, type_name(node.type))
-    return from_numpy(saturated(whole, np.dtype(np.int64)), valid, node.type)
+    return from_numpy(saturated(integral, np.dtype(np.int64)), valid, node.type)
 
 
 def saturated(values: Floats, width: np.dtype[np.signedinteger]) -> Ints:
-    """Java's narrowing: truncated, NaN is zero, what is too large is the greatest integer."""
+    """Java's narrowing: truncates; NaN becomes zero, and a value outside the range the nearest limit."""
     limits = np.iinfo(width)
     with np.errstate(invalid="ignore"):
         out: Ints = np.where(np.isnan(values), 0, values).astype(width)

@@ -1,4 +1,4 @@
-"""Casts to and from text, a value at a time. A double as text is left out: Java prints more digits than needed."""
+"""Casts to and from text, one value at a time. Not doubles to text: Java prints more digits than needed."""
 
 from __future__ import annotations
 
@@ -35,39 +35,39 @@ def _print(value: Any, ansi: bool) -> str:
     if isinstance(value, Decimal):
         return f"{value:f}" if ansi else str(value)
     if isinstance(value, datetime):
-        whole = f"{value:%Y-%m-%d %H:%M:%S}".rjust(19, "0")
-        return whole + (f".{value.microsecond:06d}".rstrip("0") if value.microsecond else "")
+        to_seconds = f"{value:%Y-%m-%d %H:%M:%S}".rjust(19, "0")
+        return to_seconds + (f".{value.microsecond:06d}".rstrip("0") if value.microsecond else "")
     assert isinstance(value, date)
     return value.isoformat()
 
 
 def from_text(array: pa.Array, target: pa.DataType, ansi: bool, sql: str) -> pa.Array:
-    """Text as a number or a boolean; what is none raises in ANSI mode and is NULL otherwise."""
+    """Text as a number or a boolean; other text raises in ANSI mode and is NULL otherwise."""
     return pa.array([None if v is None else _read(v, target, ansi, sql) for v in array.to_pylist()], target)
 
 
 def _read(text: str, target: pa.DataType, ansi: bool, sql: str) -> Any:
     trimmed = text.strip(_BLANK)
     family = kind(target)
-    found: Any = None
+    value: Any = None
     if family is TypeKind.BOOLEAN:
-        found = True if trimmed.lower() in _YES else False if trimmed.lower() in _NO else None
+        value = True if trimmed.lower() in _YES else False if trimmed.lower() in _NO else None
     elif family is TypeKind.INTEGER:
-        found = _integer(trimmed, target, ansi)
+        value = _integer(trimmed, target, ansi)
     elif family is TypeKind.FLOAT:
         if trimmed.lower() in _SPECIAL:
-            found = float(_SPECIAL[trimmed.lower()])
+            value = float(_SPECIAL[trimmed.lower()])
         elif _NUMBER.fullmatch(trimmed.rstrip("dDfF")) and len(trimmed) - len(trimmed.rstrip("dDfF")) <= 1:
-            found = float(trimmed.rstrip("dDfF"))
+            value = float(trimmed.rstrip("dDfF"))
     elif _NUMBER.fullmatch(trimmed):
-        found = Decimal(trimmed).quantize(Decimal(1).scaleb(-target.scale), context=_EXACT)
-        if abs(found.scaleb(target.scale, _EXACT)) >= 10**target.precision:
+        value = Decimal(trimmed).quantize(Decimal(1).scaleb(-target.scale), context=_EXACT)
+        if abs(value.scaleb(target.scale, _EXACT)) >= 10**target.precision:
             if ansi:
                 raise overflow(sql, type_name(target))
             return None
-    if found is None and ansi:
+    if value is None and ansi:
         raise malformed(sql, text, type_name(target))
-    return found
+    return value
 
 
 def _integer(text: str, target: pa.DataType, ansi: bool) -> int | None:

@@ -1,4 +1,4 @@
-"""Which operations are evaluated, on which types: what `bind` asks before anything runs."""
+"""Which operations are evaluated, on which types: `bind` checks this before anything runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _is(type: pa.DataType, *kinds: TypeKind) -> bool:
 
 
 def _numbers(types: Types, result: pa.DataType) -> bool:
-    """Operands that Spark widens to the result's family: nothing but exact numbers gives an exact one."""
+    """Operands that Spark widens to the result's family: only exact numbers give an exact result."""
     allowed = {TypeKind.FLOAT: NUMERIC, TypeKind.DECIMAL: EXACT, TypeKind.INTEGER: {TypeKind.INTEGER}}.get(
         kind(result), frozenset()
     )
@@ -74,7 +74,7 @@ def _case(result: pa.DataType, types: Types) -> bool:
     return all(_is(t, TypeKind.BOOLEAN) for t in types[: 2 * pairs : 2]) and _converts(result, values)
 
 
-def _whole(result: pa.DataType, types: Types) -> bool:
+def _integral(result: pa.DataType, types: Types) -> bool:
     return (kind(result) is TypeKind.INTEGER and _is(types[0], *NUMERIC)) or _rounded(result, types)
 
 
@@ -88,7 +88,7 @@ _COMPARE = Rule(2, 2, lambda result, types: _comparable(types))
 _LOGIC = Rule(2, 2, lambda result, types: all(_is(t, TypeKind.BOOLEAN) for t in types))
 _PRESENCE = Rule(1, 1, lambda result, types: True)
 _SIGNED = Rule(1, 1, lambda result, types: types[0] == result and kind(result) in (*NUMERIC, TypeKind.DURATION))
-_WHOLE = Rule(1, 1, _whole)
+_INTEGRAL = Rule(1, 1, _integral)
 _REAL = Rule(1, 1, lambda result, types: result == pa.float64() and all(_is(t, *NUMERIC) for t in types))
 _EXTREME = Rule(2, MANY, lambda result, types: _comparable([result]) and _converts(result, types))
 
@@ -109,7 +109,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("greatest", "least"), _EXTREME),
     **dict.fromkeys(("neg", "abs"), _SIGNED),
     "round": Rule(1, 2, _rounded),
-    **dict.fromkeys(("floor", "ceil"), _WHOLE),
+    **dict.fromkeys(("floor", "ceil"), _INTEGRAL),
     **dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2", "sign"), _REAL),
     "power": Rule(2, 2, _REAL.accepts),
     "cast": Rule(1, 1, lambda result, types: castable(types[0], result)),

@@ -42,9 +42,9 @@ NUMERIC = EXACT | {TypeKind.FLOAT}
 
 
 def kind(type: pa.DataType) -> TypeKind:
-    found = _FIXED.get(type)
-    if found is not None:
-        return found
+    fixed_kind = _FIXED.get(type)
+    if fixed_kind is not None:
+        return fixed_kind
     if pa.types.is_decimal128(type):
         return TypeKind.DECIMAL
     if pa.types.is_timestamp(type) and type.unit == "us":

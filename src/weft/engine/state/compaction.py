@@ -15,27 +15,27 @@ from weft.engine.layout import TreeLayout
 from weft.engine.state.partials import Partials, floored
 
 WORTH = 4
-"""Partials are compacted where that removes at least one in so many."""
+"""Partials are compacted if that removes at least one of this many."""
 
 
 def compact(partials: Partials, tree: TreeLayout, answered: int | None, until: int, group_count: int) -> Partials:
-    """The same rows in fewer partials, where that is worth the copy; slices complete by `answered` are compact already.
+    """The same rows in fewer partials, if that is worth the copy; slices complete by `answered` are compact already.
 
     Windows that end by `until` are not answered again. A late row for a compacted slice stays a partial beside it: each
     window either holds both or is closed.
     """
     begins = tree.begins or tree.edges
-    done = tree.edges.floor(until)
+    complete_until = tree.edges.floor(until)
     recent = np.ones(len(partials), bool)
     if answered is not None:
         recent = partials.slices >= begins.floor(tree.edges.floor(answered))
-    some = partials.where(recent)
-    slices = some.slices.copy()
-    ended = slices < done
+    candidates = partials.where(recent)
+    slices = candidates.slices.copy()
+    ended = slices < complete_until
     if tree.begins is not None:
         slices[ended] = floored(slices[ended], begins)
-    order, starts = some.runs(slices)
+    order, starts = candidates.runs(slices)
     if WORTH * (len(slices) - len(starts)) < len(slices) or len(starts) == len(slices):
         return partials
-    folded = some.combined(slices, order, starts, tree.components)
-    return folded if len(some) == len(partials) else partials.where(~recent).merge(folded, group_count)
+    folded = candidates.combined(slices, order, starts, tree.components)
+    return folded if len(candidates) == len(partials) else partials.where(~recent).merge(folded, group_count)

@@ -13,7 +13,7 @@ Ids = npt.NDArray[np.int32]
 
 
 class GroupIndex:
-    """Numbers groups in the order of first sight; append-only, so that older states stay valid.
+    """Numbers groups in the order of first occurrence; append-only, so that older states stay valid.
 
     Equality is Spark's: NULL equals NULL and NaN equals NaN (Spark itself has already made -0.0 into 0.0).
     """
@@ -30,7 +30,7 @@ class GroupIndex:
         return self._count
 
     def number(self, columns: list[pa.Array], rows: int) -> Ids:
-        """The group number of each row; unseen groups get the next ones."""
+        """The group number of each row; new groups get the next numbers."""
         if rows == 0:
             return np.empty(0, np.int32)
         codes, first = _combine([_codes(c) for c in columns], rows)
@@ -70,7 +70,7 @@ class GroupIndex:
         return self._columns
 
     def keys_of(self, groups: Ids) -> list[pa.Array]:
-        """The key columns of these groups, as dictionaries where that saves copying."""
+        """The key columns of these groups, as dictionaries if that saves copying."""
         if len(groups) < 2 * len(self):
             order = pa.array(groups)
             return [column.take(order) for column in self.columns]
@@ -84,20 +84,20 @@ def _dictionary(groups: Ids, column: pa.Array) -> pa.Array:
         return pa.DictionaryArray.from_arrays(pa.array(groups), column)
     # A NULL key must be a NULL index: Parquet cannot write a NULL inside a dictionary.
     valid = column.is_valid().to_numpy(zero_copy_only=False)
-    place = (np.cumsum(valid) - 1).astype(np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(place[groups], mask=~valid[groups]), column.drop_null())
+    positions = (np.cumsum(valid) - 1).astype(np.int32)  # among the valid keys
+    return pa.DictionaryArray.from_arrays(pa.array(positions[groups], mask=~valid[groups]), column.drop_null())
 
 
 def _codes(column: pa.Array) -> tuple[npt.NDArray[np.int64], int]:
     """A number for each row, equal for equal values, and how many distinct values there are."""
     if pa.types.is_dictionary(column.type):
         codes, count = _codes(pa.concat_arrays([column.dictionary, pa.nulls(1, column.type.value_type)]))
-        places = column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False)
-        return codes[places], count
+        indices = column.indices.fill_null(len(column.dictionary)).to_numpy(zero_copy_only=False)
+        return codes[indices], count
     if pa.types.is_nested(column.type):
-        seen: dict[Any, int] = {}
-        codes = np.fromiter((seen.setdefault(v, len(seen)) for v in _hashable(column)), np.int64, len(column))
-        return codes, len(seen)
+        code_of: dict[Any, int] = {}
+        codes = np.fromiter((code_of.setdefault(v, len(code_of)) for v in _hashable(column)), np.int64, len(column))
+        return codes, len(code_of)
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
 
@@ -111,7 +111,7 @@ def _combine(parts: list[tuple[npt.NDArray[np.int64], int]], rows: int) -> tuple
     codes = np.zeros(rows, np.int64)
     count = 1
     for column, distinct in parts:
-        # Dense again after each column: the product of two counts of at most `rows` never passes 2**63.
+        # Dense again after each column: the product of two counts of at most `rows` never exceeds 2**63.
         mixed = pa.array(codes * distinct + column).dictionary_encode()
         codes = mixed.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         count = len(mixed.dictionary)

@@ -39,8 +39,8 @@ class Partials:
 
     def synopsis_bytes(self, components: Sequence[Component]) -> int:
         """The size of the columns of components without a fixed size."""
-        held = (c for component, c in zip(components, self.columns) if component.keeps_values)
-        return sum(column.nbytes for columns in held for column in columns)
+        of_values = (c for component, c in zip(components, self.columns) if component.keeps_values)
+        return sum(column.nbytes for columns in of_values for column in columns)
 
     @classmethod
     def none(cls) -> Partials:

@@ -16,7 +16,7 @@ from weft.engine.state.partials import Partials
 from weft.kernels import plain
 
 PRUNE = 4
-"""Groups are renumbered when fewer than one in so many still has a partial."""
+"""Groups are renumbered when fewer than one of this many still has a partial."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def weigh_pairs(left: Ints, right: Ints, shifts: Ints, inner: Ints, outer: Ints)
     requires  periods within int64
     """
     periods, at = np.empty(len(left), np.int64), np.empty(len(left), np.int64)
-    both, apart = np.zeros(len(left)), np.empty(len(left))
+    both, independent = np.zeros(len(left)), np.empty(len(left))
     for k in range(len(left)):
         i, j = left[k], right[k]
         common = _gcd(inner[i], inner[j])
@@ -65,11 +65,11 @@ def weigh_pairs(left: Ints, right: Ints, shifts: Ints, inner: Ints, outer: Ints)
         while x % inner[j] != wanted:
             x += inner[i]
         at[k] = x
-        apart[k] = 1.0 / (float(outer[i]) * float(outer[j]))
+        independent[k] = 1.0 / (float(outer[i]) * float(outer[j]))
         slides = _gcd(inner[i] * outer[i], inner[j] * outer[j])
         if (shifts[i] - shifts[j]) % slides == 0:
-            both[k] = slides / common * apart[k]
-    return periods, at, both, apart
+            both[k] = slides / common * independent[k]
+    return periods, at, both, independent
 
 
 @njit(cache=True, nogil=True)
@@ -167,8 +167,8 @@ def bound_triples(
         met[:] = 0
         for side in range(2):
             of = i if side == 0 else j
-            for place in range(begins[of], begins[of + 1]):
-                c = near[place]
+            for position in range(begins[of], begins[of + 1]):
+                c = near[position]
                 if c >= i or c == j:
                     continue
                 other = j if side == 0 else i

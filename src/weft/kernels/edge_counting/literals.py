@@ -88,27 +88,27 @@ def meets(items: NDArray[np.int64], masks: Bits, own: Bits, words: int, conflict
     for item in items:
         for w in range(width):
             out[size, w] = masks[item, w] & ~own[w]
-        if not _known(out, size):
+        if not _is_repeated(out, size):
             _conflicts_of(out[size], words, conflicts, conflict[size])
             size += 1
     base = size
-    place = 0
-    while place < size:
+    at = 0
+    while at < size:
         for b in range(base):
-            if _conflict(out[place], conflict[b], words):
+            if _conflict(out[at], conflict[b], words):
                 continue
             if size >= limit:
                 return -1
             for w in range(width):
-                out[size, w] = out[place, w] | out[b, w]
-            if not _known(out, size):
+                out[size, w] = out[at, w] | out[b, w]
+            if not _is_repeated(out, size):
                 size += 1
-        place += 1
+        at += 1
     return size
 
 
 @njit(cache=True, nogil=True)
-def _known(rows: Bits, size: int) -> bool:
+def _is_repeated(rows: Bits, size: int) -> bool:
     """Whether row `size` equals an earlier row."""
     for k in range(size):  # noqa: SIM110
         if are_equal(rows[k], rows[size]):

@@ -13,12 +13,12 @@ from weft.kernels.techniques.technique import BEGIN, END, SLOTS, WRAP, Technique
 
 
 def intervals(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
-    """Interval k of 2**h partials, `[k << h, k + 1 << h)`, stands on level h; level by level in one array."""
+    """Interval k of 2**h partials, `[k << h, k + 1 << h)`, is on level h; one array holds all levels in turn."""
     return (np.zeros((2 * ring_size(longest), *values.shape[1:]), values.dtype),)
 
 
 @register_jitable
-def place(wrap: int, height: int, k: int) -> int:
+def interval_index(wrap: int, height: int, k: int) -> int:
     size = wrap + 1
     return 2 * size - (2 * size >> height) + (k & (wrap >> height))
 
@@ -38,12 +38,12 @@ def b_int(operator: Operator) -> Technique:
         values, marks, table = state
         wrap, end = marks[WRAP], marks[END]
         element = lift(values, end & marks[SLOTS])
-        store(table, place(wrap, 0, end), element)
+        store(table, interval_index(wrap, 0, end), element)
         height = 1
-        # An interval that begins before the window will never be asked for, nor any above it.
+        # No answer reads an interval that begins before the window, nor any above it.
         while (end + 1) & ((1 << height) - 1) == 0 and (end >> height) << height >= marks[BEGIN]:
-            element = combine(values, load(table, place(wrap, height - 1, (end >> height) << 1)), element)
-            store(table, place(wrap, height, end >> height), element)
+            element = combine(values, load(table, interval_index(wrap, height - 1, (end >> height) << 1)), element)
+            store(table, interval_index(wrap, height, end >> height), element)
             height += 1
         marks[END] = end + 1
 
@@ -54,19 +54,19 @@ def b_int(operator: Operator) -> Technique:
         height = 0
         while first & ((2 << height) - 1) == 0 and first + (2 << height) <= end:
             height += 1
-        element = load(table, place(wrap, height, first >> height))
+        element = load(table, interval_index(wrap, height, first >> height))
         p = first + (1 << height)
         while p < end:
             while p & ((2 << height) - 1) == 0 and p + (2 << height) <= end:
                 height += 1
             while p + (1 << height) > end:
                 height -= 1
-            element = combine(values, element, load(table, place(wrap, height, p >> height)))
+            element = combine(values, element, load(table, interval_index(wrap, height, p >> height)))
             p += 1 << height
         return element
 
     @register_jitable
-    def whole(state: Any) -> Any:
+    def whole_window(state: Any) -> Any:
         return since(state, state[1][BEGIN])
 
-    return sliding(operator, Slider(intervals, enter, leave_only, whole, since))
+    return sliding(operator, Slider(intervals, enter, leave_only, whole_window, since))

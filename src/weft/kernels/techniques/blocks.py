@@ -1,17 +1,17 @@
 """Blocks: constant time per answer for any associative operator, without subtraction.
 
-Partials stand in blocks of 16. For every partial the aggregates to the end of its block (`suffix`) and from its begin
-(`prefix`) are kept. A range over several blocks is suffix, whole blocks, prefix. Whole blocks i..j come from `levels`,
-a disjoint sparse table over block totals:
+Partials are in blocks of 16. For every partial, `suffix` holds the aggregate up to the end of its block, and `prefix`
+that from the begin of its block. A range over several blocks is suffix, whole blocks, prefix. The aggregate of whole
+blocks i..j comes from `levels`, a disjoint sparse table over block totals:
 
     level h < top   spans of 2**h blocks: from i to the end of its span if bit h of i is 0, else from its begin to i
     level top       spans of 2**top blocks: from i to the end of its span
     level top + 1   spans of 2**top blocks: from the begin of its span to i
 
-When i and j differ first in bit h < top, they stand left and right of the middle of a span of 2**(h + 1): two reads. If
-they differ above, at most one border of a span of 2**top lies between them, as top is chosen by the longest range: two
-reads again. Each aggregate that is read lies within the range, so a NaN, an infinity or 1e16 that has
-left the window has no effect.
+If the highest bit in which i and j differ is h < top, they are left and right of the middle of a span of 2**(h + 1):
+two reads. If they differ in a higher bit, at most one border of spans of 2**top is between them, because top depends on
+the longest range: again two reads. Each aggregate that is read lies within the range, so a NaN, an infinity or 1e16
+that has left the window has no effect.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ BLOCK = 1 << BITS
 
 @intrinsic
 def highest_bit(typing_context: Any, value: Any) -> Any:
-    """The place of the highest bit of a positive int64."""
+    """The number of the highest bit of a positive int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        zeros = builder.ctlz(arguments[0], cgutils.true_bit)  # true: the count for 0 may be anything
+        zeros = builder.ctlz(arguments[0], cgutils.true_bit)  # true: the count for 0 is undefined
         return builder.sub(context.get_constant(types.int64, 63), zeros)
 
     return types.int64(types.int64), generate
@@ -45,8 +45,8 @@ def highest_bit(typing_context: Any, value: Any) -> Any:
 @njit(cache=True, nogil=True)
 def top_level(longest: int) -> int:
     """The smallest top whose spans are no shorter than the whole blocks inside any range of `longest` partials."""
-    whole = (longest - 2) >> BITS  # at least one partial lies in the first and one in the last block
-    return 0 if whole < 2 else highest_bit(whole - 1) + 1
+    whole_blocks = (longest - 2) >> BITS  # at least one partial is in the first block, and one in the last
+    return 0 if whole_blocks < 2 else highest_bit(whole_blocks - 1) + 1
 
 
 def blocks(operator: Operator, label: str) -> Technique:
@@ -57,8 +57,8 @@ def blocks(operator: Operator, label: str) -> Technique:
     def build_blocks(values: Column, longest: int) -> Tables:
         """The tables (values, prefix, suffix, levels).
 
-        requires  longest no less than any range that will be asked
-        cost      2 + log2(longest) / 16 combinations a partial
+        requires  no later range is longer than `longest`
+        cost      2 + log2(longest) / 16 combinations per partial
         space     2 + log2(longest) / 16 columns
         """
         _ = edition
@@ -103,7 +103,7 @@ def blocks(operator: Operator, label: str) -> Technique:
         """Write the aggregate of partials `lo[i]:hi[i]`, older to newer, to `out[i]`.
 
         requires  lo < hi <= lo + longest, within the partials
-        cost      at most 3 combinations an answer, at most 15 for a range inside a block
+        cost      at most 3 combinations per answer, at most 15 for a range inside a block
         space     none
         """
         _ = edition

@@ -1,9 +1,9 @@
-"""What a technique may know of an aggregate: how partials are read, combined and written.
+"""Operators: how techniques read, combine and write the partials of an aggregate.
 
-The functions are plain Python that numba also compiles. A technique closes over them and over the operator's edition;
-names and edition are the same in the next process, so it finds what this one has compiled on disk.
+The functions are plain Python that numba also compiles. A technique closes over them and over the operator's edition.
+Names and edition are the same in every process, so each process finds the code that an earlier one compiled to disk.
 
-An element is a scalar, or a tuple that stands as one row of a two-dimensional table.
+An element is a scalar, or a tuple that is one row of a two-dimensional table.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Column = NDArray[Any]
 Row = tuple[float, ...]
 
 NO_VALUE: int = int(np.iinfo(np.int64).min)
-"""The key of a partial that has nothing to choose."""
+"""The key of a partial without a value."""
 
 
-# Unsigned positions spare the look whether an index counts from the end: a quarter of the time of an answer.
+# With unsigned positions numba does not check for negative indices: this saves a quarter of the time of an answer.
 
 
 @register_jitable
@@ -207,10 +207,10 @@ def merge_comoments(values: Column, older: Row, newer: Row) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An associative `combine(values, older, newer)` and the way its elements enter and leave tables.
+    """An associative `combine(values, older, newer)`, and how its elements are read from tables and written to them.
 
-    `lift(values, i)` makes an element of partial i; `lower(values, element)` makes an answer of an element. Invertible
-    ones have `remove(values, whole, oldest)`, which undoes exactly: `remove(combine(a, b), a) == b`.
+    `lift(values, i)` makes an element from partial i, `lower(values, element)` an answer from an element. Invertible
+    operators have an exact `remove(values, whole, oldest)`: `remove(combine(a, b), a) == b`.
     """
 
     combine: Callable[[Column, Any, Any], Any]
@@ -223,7 +223,7 @@ class Operator:
 
     @property
     def edition(self) -> int:
-        """Another number when one of the functions is edited: their names alone would find the old compiled code."""
+        """A number that changes if a function is edited: by name alone, numba would load the old compiled code."""
         functions: tuple[Any, ...] = (self.combine, self.lift, self.load, self.store, self.lower, self.remove)
         return crc32(
             repr([(f.__code__.co_code, f.__code__.co_consts, f.__code__.co_names) for f in functions if f]).encode()

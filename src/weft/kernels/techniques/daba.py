@@ -1,12 +1,12 @@
-"""DABA: two stacks that are turned over a little at every step, so that no step is long.
+"""DABA: two stacks that are flipped a little at every step, so that no step is long.
 
     BEGIN     LEFT      RIGHT     ALIGNED   BACK      END
     |---------|---------|---------|---------|---------|
     to BACK   to RIGHT  from      to BACK   from         what each aggregate spans, from or to its own partial
                         RIGHT               BACK
 
-LEFT..RIGHT and RIGHT..ALIGNED are equally long, and together with ALIGNED..BACK one shorter than what BEGIN..BACK has
-more than BACK..END; or all of them are empty. So BEGIN is always behind LEFT, and its aggregate reaches to BACK.
+LEFT..RIGHT and RIGHT..ALIGNED have the same length. With ALIGNED..BACK they are one shorter than the difference between
+BEGIN..BACK and BACK..END; or all of them are empty. So BEGIN is always before LEFT, and its aggregate reaches to BACK.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def daba(operator: Operator) -> Technique:
 
     @register_jitable
     def fix_up(state: Any) -> None:
-        """Marks and tables may lie anywhere for all the compiler knows: each mark is read once and written once."""
+        """Read and write each mark once: for the compiler, marks and tables may share memory."""
         marks = state[1]
         begin, left, right, end = marks[BEGIN], marks[LEFT], marks[RIGHT], marks[END]
         aligned, back = marks[ALIGNED], marks[BACK]
@@ -93,11 +93,11 @@ def daba(operator: Operator) -> Technique:
         fix_up(state)
 
     @register_jitable
-    def whole(state: Any) -> Any:
+    def whole_window(state: Any) -> Any:
         values, marks, table = state
         element = load(table, marks[BEGIN] & marks[WRAP])
         if marks[BACK] < marks[END]:
             element = combine(values, element, load(table, (marks[END] - 1) & marks[WRAP]))
         return element
 
-    return sliding(operator, Slider(aggregates, enter, leave, whole))
+    return sliding(operator, Slider(aggregates, enter, leave, whole_window))

@@ -17,7 +17,10 @@ LEAVES = OWN
 
 
 def tree(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
-    """Node i has children 2i and 2i + 1, the root is 1; leaves begin in the middle. Zeros are elements like others."""
+    """Node i has children 2i and 2i + 1, the root is 1; leaves begin in the middle.
+
+    Leaves that are not filled yet hold zeros, which combine like any element.
+    """
     return (np.zeros((2 * ring_size(longest), *values.shape[1:]), values.dtype),)
 
 
@@ -44,7 +47,7 @@ def flat_fat(operator: Operator) -> Technique:
             if (2 * node + 1 << height) - size < leaves:
                 store(nodes, node, combine(values, load(nodes, 2 * node), load(nodes, 2 * node + 1)))
             else:
-                store(nodes, node, load(nodes, 2 * node))  # no leaf on the right is in use
+                store(nodes, node, load(nodes, 2 * node))  # no leaf of the right child is in use
             height += 1
             node >>= 1
         marks[END] += 1
@@ -83,7 +86,7 @@ def flat_fat(operator: Operator) -> Technique:
         return combine(values, between(state, oldest, leaves - 1), between(state, 0, newest))
 
     @register_jitable
-    def whole(state: Any) -> Any:
+    def whole_window(state: Any) -> Any:
         return since(state, state[1][BEGIN])
 
-    return sliding(operator, Slider(tree, enter, leave_only, whole, since))
+    return sliding(operator, Slider(tree, enter, leave_only, whole_window, since))

@@ -1,8 +1,8 @@
-"""FlatFIT: an aggregate of partial p spans up to where its pointer says, and grows whenever an answer passes by.
+"""FlatFIT: the aggregate at partial p reaches to where its pointer says, and grows whenever an answer passes it.
 
-An answer follows the pointers to the end, then lets all that it passed, except where it began, point to the end. In
-the first answer, and later where nothing has been passed yet, every pointer is to the next partial (wReset): then the
-positions need not be kept, and one scan backwards does it.
+An answer follows the pointers to the end. Then all partials that it passed, except the first, point to the end. In the
+first answer, and later over partials that no answer has passed, every pointer is to the next partial (wReset): then one
+backward scan is enough, and the positions are not stored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.kernels.techniques.sliding import Slider, leave_only, ring_size, slidi
 from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Technique
 
 PASSED = OWN + 1
-"""Mark: from here on every pointer is to the next partial, and every aggregate a partial's own."""
+"""Mark: from here on every pointer is to the next partial, and every aggregate is that of one partial."""
 
 
 def index(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
@@ -88,7 +88,7 @@ def flat_fit(operator: Operator) -> Technique:
         return element
 
     @register_jitable
-    def whole(state: Any) -> Any:
+    def whole_window(state: Any) -> Any:
         return since(state, state[1][BEGIN])
 
-    return sliding(operator, Slider(index, enter, leave_only, whole, since))
+    return sliding(operator, Slider(index, enter, leave_only, whole_window, since))

@@ -41,14 +41,14 @@ def panes(operator: Operator) -> Technique:
         return element
 
     @register_jitable
-    def whole(state: Any) -> Any:
+    def whole_window(state: Any) -> Any:
         return since(state, state[1][BEGIN])
 
     def answer_panes(tables: Any, lo: Longs, hi: Longs, out: Column) -> None:
         """Write the aggregate of partials `lo[i]:hi[i]` to `out[i]`.
 
         requires  lo < hi, within the partials; in any order
-        cost      O(hi - lo) an answer
+        cost      O(hi - lo) per answer
         space     none
         """
         _ = edition
@@ -59,7 +59,7 @@ def panes(operator: Operator) -> Technique:
                 element = combine(values, element, lift(values, p))
             store(out, i, lower(values, element))
 
-    return sliding(operator, Slider(no_tables, enter, leave_only, whole, since), answer_panes)
+    return sliding(operator, Slider(no_tables, enter, leave_only, whole_window, since), answer_panes)
 
 
 PANES = {name: compiled(panes(operator), f"panes_{name}") for name, operator in OPERATORS.items()}

@@ -1,4 +1,4 @@
-"""Panes(Inv), also R-Int or subtract-on-evict: a running aggregate; what enters is combined, what leaves is removed."""
+"""Panes(Inv), also R-Int or subtract-on-evict: a running aggregate; partials are combined on entry, removed on exit."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def panes_inv(operator: Operator) -> Technique:
         marks[BEGIN] += 1
 
     @register_jitable
-    def whole(state: Any) -> Any:
+    def whole_window(state: Any) -> Any:
         return load(state[2], 0)
 
-    return sliding(operator, Slider(running_table, enter, leave, whole), subtract_on_evict(operator))
+    return sliding(operator, Slider(running_table, enter, leave, whole_window), subtract_on_evict(operator))
 
 
 def subtract_on_evict(operator: Operator) -> Any:
-    """The loop over a column for every technique that removes what leaves."""
+    """The loop over a column for all techniques that remove the oldest partials."""
     lift, combine, remove, store, lower = (
         operator.lift, operator.combine, operator.remove, operator.store, operator.lower
     )  # fmt: skip
@@ -60,8 +60,8 @@ def subtract_on_evict(operator: Operator) -> Any:
     def answer_removing(tables: Any, lo: Longs, hi: Longs, out: Column) -> None:
         """Write the aggregate of partials `lo[i]:hi[i]` to `out[i]`.
 
-        requires  lo < hi, both never falling
-        cost      a combination and a removal a partial
+        requires  lo < hi, both never decreasing
+        cost      one combination and one removal per partial
         space     none: the column is its own window
         """
         _ = edition

@@ -14,7 +14,7 @@ def prefix_sums(values: NDArray[np.int64]) -> NDArray[np.int64]:
     """The sums of the first 0, 1, ... n partials, modulo 2**64.
 
     requires  integers
-    cost      one addition a partial
+    cost      one addition per partial
     space     the result
     """
     prefix = np.empty(len(values) + 1, np.int64)
@@ -30,10 +30,10 @@ def prefix_sums(values: NDArray[np.int64]) -> NDArray[np.int64]:
 def prefix_answers(
     prefix: NDArray[np.int64], lo: NDArray[np.int64], hi: NDArray[np.int64], out: NDArray[np.int64]
 ) -> None:
-    """Write the sum of partials `lo[i]:hi[i]` to `out[i]`; right whenever the sum itself fits 64 bits.
+    """Write the sum of partials `lo[i]:hi[i]` to `out[i]`; exact if the sum itself fits 64 bits.
 
     requires  lo <= hi
-    cost      one subtraction an answer
+    cost      one subtraction per answer
     space     none
     """
     for i in range(len(lo)):

@@ -1,4 +1,4 @@
-"""Which techniques there are, what each asks of an operator, and how one is had."""
+"""The techniques, what each needs of an operator, and how to create one."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from weft.model import PlanError
 
 
 class ImpossiblePair(PlanError):
-    """A technique that asks more of an operator than it can do."""
+    """A technique that needs more of an operator than the operator can do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a technique is made for an operator: as plain functions, that run as they are or compiled."""
+    """How a technique is created for an operator: as plain functions, which run as they are or compiled."""
 
     name: str
     needs: Algebra
@@ -72,12 +72,12 @@ TECHNIQUES: Mapping[str, Recipe] = {
 """The techniques of the dissertation."""
 
 OWN: Mapping[str, Mapping[str, Technique]] = {"blocks": BLOCKS, "prefix": PREFIX}
-"""weft's own, which answer whole columns only."""
+"""Techniques of weft itself, which answer whole columns only."""
 
 
 @cache
 def technique(name: str, operator: str) -> Technique:
-    """Compiled, for an operator of `OPERATORS`; weft's own too.
+    """The compiled technique for an operator of `OPERATORS`; also those of weft itself.
 
     >>> technique("slick_deque_inv", "max")
     Traceback (most recent call last):

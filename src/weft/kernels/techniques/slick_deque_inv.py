@@ -1,6 +1,7 @@
 """SlickDeque(Inv): Panes(Inv) with a running aggregate for each range.
 
-The whole window is kept up at every step. The other ranges follow when an answer needs them, all in one pass.
+The aggregate of the whole window is updated at every step. Those of the other ranges are updated when an answer needs
+them, all in one pass.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from weft.kernels.techniques.panes_inv import subtract_on_evict
 from weft.kernels.techniques.sliding import Slider, sliding
 from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, Technique
 
-SEEN, RANGES = OWN + 1, OWN + 2
-"""Marks: the running aggregates of `RANGES` ranges hold the partials before SEEN."""
+COVERED, RANGES = OWN + 1, OWN + 2
+"""Marks: the running aggregates of `RANGES` ranges cover the partials before COVERED."""
 
 
 def running_tables(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
-    """Running aggregates, one a range, and where each begins."""
+    """The running aggregate of each range, and where the range begins."""
     return np.zeros((ranges, *values.shape[1:]), values.dtype), np.zeros(ranges, np.int64)
 
 
@@ -52,7 +53,7 @@ def slick_deque_inv(operator: Operator) -> Technique:
         values, marks, running, begins = state
         oldest = lift(values, marks[BEGIN] & marks[SLOTS])
         store(running, 0, remove(values, load(running, 0), oldest))
-        # Its place will be taken: ranges that begin there cannot wait until they are asked. They are the first ones.
+        # Its slot will be reused, so ranges that begin with it are updated now. They are the first ones.
         j = 1
         while j < marks[RANGES] and begins[j] == marks[BEGIN]:
             store(running, j, remove(values, load(running, j), oldest))
@@ -61,15 +62,15 @@ def slick_deque_inv(operator: Operator) -> Technique:
         marks[BEGIN] += 1
 
     @register_jitable
-    def whole(state: Any) -> Any:
+    def whole_window(state: Any) -> Any:
         return load(state[2], 0)
 
     @register_jitable
     def begin_ranges(state: Any, firsts: Any) -> None:
-        """Each range from its own partials, where there is nothing to go on from."""
+        """Compute each range from its own partials, if there are no earlier aggregates to update."""
         values, marks, running, begins = state
         if len(firsts) > len(begins):
-            raise ValueError("more ranges are asked for than the tables were made for")
+            raise ValueError("more ranges than the tables were built for")
         for j in range(1, len(firsts)):
             element = lift(values, firsts[j] & marks[SLOTS])
             for p in range(firsts[j] + 1, marks[END]):
@@ -79,9 +80,9 @@ def slick_deque_inv(operator: Operator) -> Technique:
 
     @register_jitable
     def one_step(state: Any, firsts: Any) -> bool:
-        """Whether since the last answers one partial has come, and one has left every range but the first."""
+        """Whether, since the last answers, one partial entered, and one left every range but the first."""
         _, marks, _, begins = state
-        if marks[RANGES] != len(firsts) or marks[SEEN] != marks[END] - 1:
+        if marks[RANGES] != len(firsts) or marks[COVERED] != marks[END] - 1:
             return False
         others = 0
         for j in range(1, len(firsts)):
@@ -93,7 +94,7 @@ def slick_deque_inv(operator: Operator) -> Technique:
         values, marks, running, begins = state
         for j in range(1, len(firsts)):
             element = load(running, j)
-            for p in range(marks[SEEN], marks[END]):
+            for p in range(marks[COVERED], marks[END]):
                 element = combine(values, element, lift(values, p & marks[SLOTS]))
             for p in range(begins[j], firsts[j]):
                 element = remove(values, element, lift(values, p & marks[SLOTS]))
@@ -106,9 +107,9 @@ def slick_deque_inv(operator: Operator) -> Technique:
         values, marks, running, begins = state
         store(out, 0, lower(values, load(running, 0)))
         if one_step(state, firsts):
-            # Without the loops over partials, which are one each, the ranges take a third of the time.
+            # One partial each way needs no loops over partials: ranges take a third of the time without them.
             slots = marks[SLOTS]
-            newest = lift(values, marks[SEEN] & slots)
+            newest = lift(values, marks[COVERED] & slots)
             for j in range(1, len(firsts)):
                 oldest = lift(values, begins[j] & slots)
                 element = remove(values, combine(values, load(running, j), newest), oldest)
@@ -117,13 +118,13 @@ def slick_deque_inv(operator: Operator) -> Technique:
             for j in range(1, len(firsts)):
                 begins[j] = firsts[j]
         else:
-            if marks[RANGES] != len(firsts) or marks[SEEN] <= marks[BEGIN]:
+            if marks[RANGES] != len(firsts) or marks[COVERED] <= marks[BEGIN]:
                 begin_ranges(state, firsts)
             else:
                 catch_up(state, firsts)
             for j in range(1, len(firsts)):
                 store(out, j, lower(values, load(running, j)))
-        marks[SEEN], marks[RANGES] = marks[END], len(firsts)
+        marks[COVERED], marks[RANGES] = marks[END], len(firsts)
 
-    slider = Slider(running_tables, enter, leave, whole, many=many)
+    slider = Slider(running_tables, enter, leave, whole_window, many=many)
     return sliding(operator, slider, subtract_on_evict(operator))

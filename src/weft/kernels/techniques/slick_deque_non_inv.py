@@ -1,4 +1,4 @@
-"""SlickDeque(Non-Inv): a deque of the partials that may still be chosen; what a newer one beats is dropped at once."""
+"""SlickDeque(Non-Inv): a deque of the partials that may still be chosen; those that a newer one beats are dropped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.kernels.techniques.sliding import Slider, ring_size, sliding
 from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Longs, Technique
 
 HEAD, TAIL = OWN + 1, OWN + 2
-"""Marks: nodes `[HEAD, TAIL)` of the deque, oldest first; none is chosen over the one before it."""
+"""Marks: the nodes of the deque are `[HEAD, TAIL)`, oldest first; each beats all that come after it."""
 
 
 def nodes(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:
@@ -34,7 +34,7 @@ def slick_deque_non_inv(operator: Operator) -> Technique:
 
     @register_jitable
     def enter(state: Any) -> None:
-        values, marks, table, places = state
+        values, marks, table, numbers = state
         end, wrap, head, tail = marks[END], marks[WRAP], marks[HEAD], marks[TAIL]
         if marks[BEGIN] == end:
             tail = head
@@ -42,36 +42,36 @@ def slick_deque_non_inv(operator: Operator) -> Technique:
         while tail > head and combine(values, load(table, (tail - 1) & wrap), element) == element:
             tail -= 1
         store(table, tail & wrap, element)
-        places[tail & wrap] = end
+        numbers[tail & wrap] = end
         marks[TAIL] = tail + 1
         marks[END] = end + 1
 
     @register_jitable
     def leave(state: Any) -> None:
-        _, marks, _, places = state
-        if places[marks[HEAD] & marks[WRAP]] == marks[BEGIN]:
+        _, marks, _, numbers = state
+        if numbers[marks[HEAD] & marks[WRAP]] == marks[BEGIN]:
             marks[HEAD] += 1
         marks[BEGIN] += 1
 
     @register_jitable
-    def whole(state: Any) -> Any:
+    def whole_window(state: Any) -> Any:
         return load(state[2], state[1][HEAD] & state[1][WRAP])
 
     @register_jitable
     def many(state: Any, firsts: Any, out: Any) -> None:
-        """A node answers every range that begins after the node before it: ranges and deque are walked once."""
+        """A node answers every range that begins after the previous node: one pass over ranges and deque."""
         _ = edition
-        values, marks, table, places = state
+        values, marks, table, numbers = state
         wrap = marks[WRAP]
         j = 0
         for node in range(marks[HEAD], marks[TAIL]):
             answer = lower(values, load(table, node & wrap))
-            place = places[node & wrap]
-            while j < len(firsts) and firsts[j] <= place:
+            number = numbers[node & wrap]
+            while j < len(firsts) and firsts[j] <= number:
                 store(out, j, answer)
                 j += 1
 
-    slider = Slider(nodes, enter, leave, whole, many=many)
+    slider = Slider(nodes, enter, leave, whole_window, many=many)
     return sliding(operator, slider, _over_a_column(operator))
 
 
@@ -82,12 +82,12 @@ def _over_a_column(operator: Operator) -> Any:
     def answer_deque(tables: Any, lo: Longs, hi: Longs, out: Column) -> None:
         """Write the aggregate of partials `lo[i]:hi[i]` to `out[i]`.
 
-        requires  lo < hi, both never falling, no range above `longest`
-        cost      below 2 operations a partial; how many is a branch on values, which is mispredicted
+        requires  lo < hi, both never decreasing, no range longer than `longest`
+        cost      below 2 operations per partial; the branch depends on values and is often mispredicted
         space     two columns of `longest`
         """
         _ = edition
-        values, marks, table, places = tables
+        values, marks, table, numbers = tables
         wrap = marks[WRAP]
         head = tail = end = 0
         for q in range(len(lo)):
@@ -95,14 +95,14 @@ def _over_a_column(operator: Operator) -> Any:
             if first >= end:
                 head = tail = 0
                 end = first
-            while head < tail and places[head & wrap] < first:
+            while head < tail and numbers[head & wrap] < first:
                 head += 1
             for p in range(end, hi[q]):
                 element = lift(values, p)
                 while tail > head and combine(values, load(table, (tail - 1) & wrap), element) == element:
                     tail -= 1
                 store(table, tail & wrap, element)
-                places[tail & wrap] = p
+                numbers[tail & wrap] = p
                 tail += 1
             end = hi[q]
             store(out, q, lower(values, load(table, head & wrap)))

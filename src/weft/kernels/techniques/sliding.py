@@ -1,7 +1,7 @@
-"""Every form of a technique that takes partials in at one end and lets them out at the other.
+"""All forms of a technique in which partials enter at one end and leave at the other.
 
-A technique says what happens when a partial enters, when the oldest leaves, and how the aggregate of all inside is
-found. The forms for columns and for single partials are the same for all of them, and stand here.
+A technique defines what happens when a partial enters, when the oldest leaves, and how the aggregate of the window is
+computed. The forms for columns and for single partials are the same for all these techniques, and are defined here.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Long
 
 MARKS = 16
 ANYWHERE = -1
-"""As SLOTS: the values are a whole column, and partials stand where their numbers say."""
+"""A value of SLOTS: the values are a whole column, and partial p is at position p."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slider:
     """What a technique does with a state `(values, marks, *own tables)`; functions that numba can compile.
 
-    `enter(state)` takes in partial END, which stands among the values already, and moves the mark; where nothing is
-    inside, it begins anew, whatever its tables hold. `leave(state)` lets partial BEGIN go and moves the mark.
-    `whole(state)` is the element over all inside, `since(state, first)` over `[first, END)`.
+    `enter(state)` adds partial END, which is among the values already, and moves the mark; if the window is empty, it
+    ignores what the tables hold. `leave(state)` removes partial BEGIN and moves the mark. `whole_window(state)` is the
+    element over all partials inside, `since(state, first)` the element over `[first, END)`.
     """
 
     tables: Callable[[Column, int, int], tuple[Column, ...]]
-    """For partials like these, at most so many inside, and so many ranges at once."""
+    """`tables(values, longest, ranges)`: for at most `longest` partials inside and `ranges` ranges at once."""
     enter: Callable[[Any], None]
     leave: Callable[[Any], None]
-    whole: Callable[[Any], Any]
+    whole_window: Callable[[Any], Any]
     since: Callable[[Any, int], Any] | None = None
     many: Callable[[Any, Longs, Column], None] | None = None
-    """As `Steps.ask_many`, where that is more than `since` for each range."""
+    """As `Steps.ask_many`, if there is a faster way than `since` for each range."""
 
 
 def ring_size(longest: int) -> int:
-    """The least power of two that holds so many.
+    """The least power of two that is at least `longest`.
 
     >>> [ring_size(n) for n in (0, 1, 2, 3, 1000)]
     [1, 1, 2, 4, 1024]
@@ -57,14 +57,14 @@ def make_marks(longest: int, slots: int) -> Longs:
 
 @register_jitable
 def leave_only(state: Any) -> None:
-    """For techniques that see at the next answer what has left."""
+    """For techniques that need to do nothing more when a partial leaves."""
     state[1][BEGIN] += 1
 
 
 def sliding(operator: Operator, slider: Slider, answer: Callable[..., None] | None = None) -> Technique:
-    """All forms of a technique; `answer` is its own loop over a column, where it has a faster one."""
+    """All forms of a technique; `answer` is its own loop over a column, if it has a faster one."""
     store, lower, edition = operator.store, operator.lower, operator.edition
-    enter, leave, whole = slider.enter, slider.leave, slider.whole
+    enter, leave, whole_window = slider.enter, slider.leave, slider.whole_window
 
     def build(values: Column, longest: int, ranges: int = 1) -> Tables:
         return (values, make_marks(longest, ANYWHERE), *slider.tables(values, longest, ranges))
@@ -78,7 +78,7 @@ def sliding(operator: Operator, slider: Slider, answer: Callable[..., None] | No
     def advance(state: Any, first: int, until: int) -> None:
         marks = state[1]
         if first >= marks[END]:
-            marks[BEGIN] = marks[END] = first  # nothing of what is inside is in the window: the next group, or a gap
+            marks[BEGIN] = marks[END] = first  # no partial inside is in this window: the next group, or a gap
         while marks[BEGIN] < first:
             leave(state)
         while marks[END] < until:
@@ -87,16 +87,16 @@ def sliding(operator: Operator, slider: Slider, answer: Callable[..., None] | No
     def answer_all(tables: Any, lo: Longs, hi: Longs, out: Column) -> None:
         """Write the aggregate of partials `lo[i]:hi[i]` to `out[i]`.
 
-        requires  lo < hi, both never falling, no range above `longest`
-        cost      an enter and a leave a partial, a whole an answer
-        space     the technique's
+        requires  lo < hi, both never decreasing, no range longer than `longest`
+        cost      one `enter` and one `leave` per partial, one `whole_window` per answer
+        space     that of the technique
         """
         _ = edition
         marks = tables[1]
         marks[BEGIN] = marks[END] = 0
         for q in range(len(lo)):
             advance(tables, lo[q], hi[q])
-            store(out, q, lower(tables[0], whole(tables)))
+            store(out, q, lower(tables[0], whole_window(tables)))
 
     def insert(state: Any, column: Column, i: int) -> None:
         values, marks = state[0], state[1]
@@ -105,7 +105,7 @@ def sliding(operator: Operator, slider: Slider, answer: Callable[..., None] | No
 
     def ask(state: Any, out: Column, q: int) -> None:
         _ = edition
-        store(out, q, lower(state[0], whole(state)))
+        store(out, q, lower(state[0], whole_window(state)))
 
     @register_jitable
     def slide(state: Any, column: Column, i: int, window: int, out: Column, q: int) -> None:
@@ -115,7 +115,7 @@ def sliding(operator: Operator, slider: Slider, answer: Callable[..., None] | No
             leave(state)
         values[marks[END] & marks[SLOTS]] = column[i]
         enter(state)
-        store(out, q, lower(values, whole(state)))
+        store(out, q, lower(values, whole_window(state)))
 
     def run(state: Any, column: Column, window: int, out: Column) -> None:
         for i in range(len(column)):
@@ -144,9 +144,9 @@ def _answer_many(many: Callable[..., None], advance: Callable[..., None]) -> Cal
     def answer_many(tables: Any, lo: Longs, hi: Longs, out: Column) -> None:
         """Write the aggregate of partials `lo[i, j]:hi[i]` to `out[i, j]`, all ranges from one structure.
 
-        requires  each column of lo, and hi, never falling; each row of lo ascending, below hi, its first within longest
-        cost      the technique's, a slide with all its ranges
-        space     the technique's
+        requires  each column of lo, and hi, never decreasing; rows of lo ascending, below hi, within `longest`
+        cost      that of the technique, per slide with all its ranges
+        space     that of the technique
         """
         marks = tables[1]
         marks[BEGIN] = marks[END] = 0

@@ -1,4 +1,4 @@
-"""The shape that every technique has: over a whole column at once, and one partial at a time."""
+"""The interface of all techniques: over a whole column at once, and one partial at a time."""
 
 from __future__ import annotations
 
@@ -16,53 +16,53 @@ from weft.kernels.techniques.combine import Column
 Tables = tuple[Column, ...]
 
 State = tuple[Column, ...]
-"""The partials inside (a ring), marks, then a technique's own tables. Copies of the arrays are a saved state."""
+"""The partials inside the window (a ring), marks, and a technique's own tables. Copy the arrays to save a state."""
 
 Longs = NDArray[np.int64]
 
 BEGIN, END = 0, 1
-"""Marks: partials are numbered as they come, and `[BEGIN, END)` are inside. Both equal: nothing is."""
+"""Marks: partials are numbered in the order of entry, and `[BEGIN, END)` are inside. Equal: the window is empty."""
 WRAP, SLOTS = 2, 3
-"""Marks: partial p stands at `p & WRAP` in a technique's tables and at `p & SLOTS` among the values."""
+"""Marks: partial p is at `p & WRAP` in a technique's tables and at `p & SLOTS` among the values."""
 OWN = 4
-"""From here on marks are a technique's own."""
+"""The first of a technique's own marks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """One partial at a time. Everything but `start` may be called from compiled code, and the state moved in between.
+    """One partial at a time. All but `start` can be called from compiled code, and the state can move between calls.
 
-    `start(like, longest, ranges=1)` makes the state for a column like this one. Never more than `longest` partials are
-    inside: `evict` before `insert`. Answers that are positions are places in the state's own ring of partials.
+    `start(like, longest, ranges=1)` creates the state for columns of the type of `like`. At most `longest` partials are
+    inside: call `evict` before `insert`. Answers that are positions are positions in the state's ring of partials.
     """
 
     start: Callable[..., State]
     insert: Callable[[Any, Column, int], None]
-    """`insert(state, column, i)`: `column[i]` is the newest."""
+    """`insert(state, column, i)`: `column[i]` enters."""
     evict: Callable[[Any], None]
     """`evict(state)`: the oldest leaves."""
     ask: Callable[[Any, Column, int], None]
-    """`ask(state, out, q)`: the aggregate of all that is inside, which is at least one, to `out[q]`."""
+    """`ask(state, out, q)`: the aggregate of all partials inside, at least one, to `out[q]`."""
     slide: Callable[[Any, Column, int, int, Column, int], None]
-    """`slide(state, column, i, window, out, q)`: insert, leave `window` partials inside, ask."""
+    """`slide(state, column, i, window, out, q)`: insert, keep `window` partials inside, ask."""
     run: Callable[[Any, Column, int, Column], None]
-    """`run(state, column, window, out)`: a slide for each partial of a column; what was inside before still is."""
+    """`run(state, column, window, out)`: one slide per partial of a column; partials that are inside already count."""
     ask_many: Callable[[Any, Longs, Column], None] | None = None
-    """`ask_many(state, firsts, out)`: the aggregates of `[firsts[j], END)` to `out[j]`. The first range is all that is
-    inside, and none is longer than the one before: `firsts[0] == BEGIN`, ascending, below END."""
+    """`ask_many(state, firsts, out)`: the aggregates of `[firsts[j], END)` to `out[j]`. The first range is the whole
+    window, and no range is longer than the one before: `firsts[0] == BEGIN`, ascending, below END."""
     run_many: Callable[[Any, Column, Longs, Column], None] | None = None
-    """`run_many(state, column, firsts, out)`: for each partial of a column one leaves and one enters, `firsts` move on
+    """`run_many(state, column, firsts, out)`: per partial of a column, one leaves and one enters, `firsts` increase
     by one, and `[firsts[j], END)` goes to `out[i, j]`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Technique:
-    """Tables are built once a column; every query over the column is answered from them.
+    """Tables are built once per column; every query over the column is answered from them.
 
-    `build(values, longest)` serves ranges of up to `longest` partials, `build(values, longest, ranges)` as many at
-    once. `answer(tables, lo, hi, out)` writes the aggregate of partials `lo[i]:hi[i]`, older to newer, to `out[i]`.
-    Those that slide ask for `lo` and `hi` that never fall, which the windows of one query are over all groups, and
-    keep scratch in their tables: one caller at a time.
+    `build(values, longest)` serves ranges of up to `longest` partials, `build(values, longest, ranges)` that many
+    ranges at once. `answer(tables, lo, hi, out)` writes the aggregate of partials `lo[i]:hi[i]`, older to newer, to
+    `out[i]`. Sliding techniques need `lo` and `hi` that never decrease, as for the windows of one query over all
+    groups. They also write to their tables: one caller at a time.
     """
 
     build: Callable[..., Tables]
@@ -73,10 +73,10 @@ class Technique:
 
 
 def compiled(technique: Technique, label: str) -> Technique:
-    """The same, compiled when first called and kept on disk under the label. What allocates stays Python."""
+    """The same, compiled when first called and kept on disk under the label. Functions that allocate stay Python."""
 
     def kernel(function: Any) -> Any:
-        # Nothing here makes or keeps an array, so references need not be counted: that took nine tenths of DABA's step.
+        # No reference counting: these functions create and keep no arrays, and it took nine tenths of a DABA step.
         return None if function is None else njit(cache=True, nogil=True, _nrt=False)(labelled(function, label))
 
     steps = technique.steps
@@ -86,10 +86,10 @@ def compiled(technique: Technique, label: str) -> Technique:
 
 
 def labelled(function: Any, label: str) -> Any:
-    """The function under a name of its own, as functions made by one line of code need it.
+    """The function under a unique name, for functions that are created by the same line of code.
 
-    numba keeps functions of one name in one index. Two processes that add to it at the same time can each give the
-    same place to what they compiled, and from then on one kernel is loaded for another.
+    numba keeps all functions of the same name in one index. Two processes that add to it at the same time can give the
+    same number to different kernels, and from then on one kernel is loaded instead of the other.
     """
     named = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__

@@ -1,7 +1,7 @@
-"""Two stacks: aggregates of the older partials to the border between the stacks, and one of all that came after it.
+"""Two stacks: aggregates of the older partials up to the border between the stacks, and one of all partials after it.
 
-Of the stack that takes partials in only the aggregate on top is ever read, so one element is kept of it. The stacks
-are turned over at the first answer after the older one has run empty.
+Of the stack that partials enter, only the top aggregate is ever read, so only this element is kept. The stacks are
+flipped at the first answer after the older one is empty.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def two_stacks(operator: Operator) -> Technique:
     """Two stacks for one operator.
 
     requires  an associative operator
-    cost      3 operations per slide, amortised; n when the stacks are turned over
+    cost      3 operations per slide, amortised; n when the stacks are flipped
     space     2n
     source    dissertation, 2.3.2; Tangwongsan, Hirzel and Schneider 2017
     """
@@ -48,7 +48,7 @@ def two_stacks(operator: Operator) -> Technique:
         marks[END] = end + 1
 
     @register_jitable
-    def whole(state: Any) -> Any:
+    def whole_window(state: Any) -> Any:
         values, marks, older, newer = state
         begin, end, wrap, slots = marks[BEGIN], marks[END], marks[WRAP], marks[SLOTS]
         if begin >= marks[BORDER]:
@@ -63,7 +63,7 @@ def two_stacks(operator: Operator) -> Technique:
             return load(older, begin & wrap)
         return combine(values, load(older, begin & wrap), load(newer, 0))
 
-    return sliding(operator, Slider(stacks, enter, leave_only, whole), _over_a_column(operator))
+    return sliding(operator, Slider(stacks, enter, leave_only, whole_window), _over_a_column(operator))
 
 
 def _over_a_column(operator: Operator) -> Any:
@@ -75,8 +75,8 @@ def _over_a_column(operator: Operator) -> Any:
 
         Both scans run straight through memory, and no branch depends on a value.
 
-        requires  lo < hi, both never falling, no range above `longest`
-        cost      at most two combinations a partial, one an answer
+        requires  lo < hi, both never decreasing, no range longer than `longest`
+        cost      at most two combinations per partial, one per answer
         space     one column of `longest`
         """
         _ = edition
@@ -100,7 +100,7 @@ def _over_a_column(operator: Operator) -> Any:
                 if end == border:
                     newer = lift(values, end)
                     end += 1
-                while end < until:  # a range would be set up at every slide, for the one partial that mostly comes
+                while end < until:  # no `range`: mostly one partial enters, and setting up the loop would cost more
                     newer = combine(values, newer, lift(values, end))
                     end += 1
                 element = combine(values, load(older, first - base), newer)

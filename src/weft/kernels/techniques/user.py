@@ -1,4 +1,4 @@
-"""What users define, as operators: a `combine` over tuples of doubles, compiled where it is first needed."""
+"""Users' aggregates as operators: a `combine` over tuples of doubles, compiled on first use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOADS: dict[int, Callable[[Column, int], Row]] = {
 
 @cache
 def user_blocks(definition: type[UserAggregate]) -> Technique:
-    """Blocks for a user's aggregate. A worker that is sent the class again still holds the same class."""
+    """Blocks for a user's aggregate; cached, because a worker gets the same class again."""
     load, merge = LOADS[len(definition.lift)], njit(definition.combine)
 
     @register_jitable

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from weft.engine.partial.hash_tables import Cascade, CascadeTable, Slot
+from weft.engine.partial.hash_tables import HashTableSpec, Slot, TaskHashTables
 from weft.spark.physical.columns import LATEST, PhysicalColumns
 from weft.spark.physical.expressions import Texts
 from weft.spark.physical.hash_tables import DECIMAL, SUMS
@@ -37,7 +37,7 @@ def through_tables(
     rows = timed.selectExpr(*(f"{text} AS {name}" for name, text in read.items()))
     types = dict(rows.dtypes)
     tables = [table for root in chosen.roots for table in root.walk()]
-    slots = {column: slot for table in tables for out in table.outs for column, slot in out.slots.items()}
+    slots = {column: slot for table in tables for out in table.outputs for column, slot in out.slots.items()}
     sent = {"feed": "int", "slice": "bigint", **{f"w{i}": "bigint" for i in range(words)}, **columns.key_types}
     sent |= {column: _type(slot, types) for column, slot in slots.items() if column != LATEST or last}
     ddl = ", ".join(f"`{name}` {spark_type}" for name, spark_type in sent.items())
@@ -61,20 +61,20 @@ def _type(slot: Slot, types: Mapping[str, str]) -> str:
 class HashTableTask:
     """The tables of a task, emptied at its end."""
 
-    roots: tuple[CascadeTable, ...]
+    roots: tuple[HashTableSpec, ...]
     schema: pa.Schema
     dictionary_bytes: int
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        cascade = Cascade(self.roots, self.schema, self.dictionary_bytes)
-        yield from _together(self._left(cascade, batches))
+        tables = TaskHashTables(self.roots, self.schema, self.dictionary_bytes)
+        yield from _together(self._evicted(tables, batches))
         freeze_what_stays()
 
     @staticmethod
-    def _left(cascade: Cascade, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _evicted(tables: TaskHashTables, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield from cascade.take(batch)
-        yield from cascade.empty()
+            yield from tables.take(batch)
+        yield from tables.empty()
 
 
 def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -120,7 +120,7 @@ def _table(table: NativeTable) -> Iterator[str]:
 def _hash_tables(plan: PhysicalPlan, means: HashTables) -> Iterator[str]:
     """Feeds that have hash tables leave one of them each, and every table is finer than what it feeds."""
     tables = [table for root in means.roots for table in root.walk()]
-    made = Counter(out.feed for table in tables for out in table.outs)
+    made = Counter(out.feed for table in tables for out in table.outputs)
     wanted = {feed.layout.number for feed in means.feeds}
     yield from (f"feed {number} leaves {made[number] or 'no'} hash table" for number in wanted if made[number] != 1)
     unknown = (made.keys() | wanted) - {feed.layout.number for feed in plan.feeds}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from weft.aggregates import Component
 from weft.aggregates.kind import TableOperation
 from weft.calibration.table_costs import TableCosts
-from weft.engine.partial.hash_tables import CascadeTable, Out, Slot, bucket_bytes
+from weft.engine.partial.hash_tables import FeedOutput, HashTableSpec, Slot, bucket_bytes
 from weft.optimizer.phantoms import (
     Choice,
     ChoiceStep,
@@ -169,7 +169,7 @@ def _build(
     configuration: Configuration,
     buckets: Mapping[Relation, int],
     slots: Mapping[int, Mapping[str, Slot]],
-) -> tuple[dict[str, str], tuple[CascadeTable, ...]]:
+) -> tuple[dict[str, str], tuple[HashTableSpec, ...]]:
     """The expression of each column that the tables read, and the tables."""
     texts = dict.fromkeys(text for feed in feeds for text in attributes(feed).values())
     names = {text: f"x{place}" for place, text in enumerate(texts)}
@@ -179,19 +179,21 @@ def _build(
     def named(slot: Slot) -> Slot:
         return slot if slot.argument is None else replace(slot, argument=read[slot.argument])
 
-    outs: dict[Relation, list[Out]] = {}
+    outputs: dict[Relation, list[FeedOutput]] = {}
     for feed in feeds:
         columns = {column: names[text] for column, text in attributes(feed).items()}
         kept = {column: named(slot) for column, slot in slots[feed.layout.number].items()}
-        outs.setdefault(relation(feed), []).append(Out(feed.layout.number, columns, {**kept, LATEST: LATEST_SLOT}))
+        outputs.setdefault(relation(feed), []).append(
+            FeedOutput(feed.layout.number, columns, {**kept, LATEST: LATEST_SLOT})
+        )
 
-    def table(node: TableNode) -> CascadeTable:
+    def table(node: TableNode) -> HashTableSpec:
         children = tuple(map(table, node.children))
-        own = tuple(outs.get(node.relation, ()))
+        own = tuple(outputs.get(node.relation, ()))
         held = [slot for out in own for slot in out.slots.values()]
         held += [slot for child in children for slot in child.slots]
         by = tuple(sorted(names[text] for text in node.relation))
-        return CascadeTable(by, tuple(dict.fromkeys(held)), buckets[node.relation], own, children)
+        return HashTableSpec(by, tuple(dict.fromkeys(held)), buckets[node.relation], own, children)
 
     inputs = {name: text for text, name in (names | read).items()}
     return inputs, tuple(map(table, configuration.raw))

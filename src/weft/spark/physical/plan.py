@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from weft.aggregates import Component
 from weft.engine import FeedLayout, Layout
-from weft.engine.partial.hash_tables import CascadeTable
+from weft.engine.partial.hash_tables import HashTableSpec
 from weft.model import Edges
 from weft.optimizer.phantoms import Choice, TableNode
 from weft.optimizer.phantoms.relation import Relation, show
@@ -100,7 +100,7 @@ class HashTables:
     """How many rows of a group follow each other."""
     inputs: Mapping[str, str]
     """The expression of each column that the tables read."""
-    roots: tuple[CascadeTable, ...]
+    roots: tuple[HashTableSpec, ...]
     dictionary_bytes: int
     costs: HashTableCosts
 
