@@ -6,7 +6,6 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from weft.engine.combine.base import (
     Combiner,
@@ -17,6 +16,7 @@ from weft.engine.combine.base import (
     to_numpy_array,
     without_nulls,
 )
+from weft.engine.combine.ranks import ranks
 from weft.kernels import NO_VALUE, float_keys, key_floats
 
 
@@ -77,7 +77,7 @@ def order_keys(column: pa.Array, *, greatest: bool) -> Longs:
     """Integers in the order of the values, reversed for the least; the key of NULL is NO_VALUE, below all others."""
     keys = _ascending(column)
     if len(keys) and (keys.min() <= NO_VALUE + 1 or keys.max() >= -NO_VALUE - 2):
-        keys = _ranks(column)  # the values reach the limits of int64, and only NULL may have NO_VALUE
+        keys = ranks(column)  # the values reach the limits of int64, and only NULL may have NO_VALUE
     if not greatest:
         keys = ~keys
     if column.null_count:
@@ -96,12 +96,7 @@ def _ascending(column: pa.Array) -> Longs:
         return ascending
     if pa.types.is_integer(type_) or pa.types.is_boolean(type_) or pa.types.is_temporal(type_):
         return to_numpy_array(without_nulls(column)).astype(np.int64)  # type: ignore[no-any-return]
-    return _ranks(column)
-
-
-def _ranks(column: pa.Array) -> Longs:
-    """Ranks in the sorted order; strings and binaries by their bytes, as Spark compares them."""
-    return to_numpy_array(pc.rank(column, tiebreaker="dense")).astype(np.int64)  # type: ignore[no-any-return]
+    return ranks(column)
 
 
 def is_number(type_: pa.DataType) -> bool:
