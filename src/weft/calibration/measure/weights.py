@@ -140,7 +140,7 @@ def calibrate(
     return fit(samples, _operation_seconds())
 
 
-TERMS = {"native": ("batch", "row", "partial"), "final": ("batch", "query", "partial", "kept", "answer")}
+TERMS_BY_JOB = {"native": ("batch", "row", "partial"), "final": ("batch", "query", "partial", "kept", "answer")}
 
 
 def fit(samples: Sequence[Sample], operation: float) -> Fit:
@@ -151,11 +151,11 @@ def fit(samples: Sequence[Sample], operation: float) -> Fit:
     plain = [s for s in samples if not s.probe.keeps_values]
     fitted = {
         job: least_squares([getattr(s, job) for s in plain], [s.metrics.phases[job] for s in plain], operation)
-        for job in TERMS
+        for job in TERMS_BY_JOB
     }
-    predicted = [sum(float(np.dot(fitted[job], getattr(s, job))) for job in TERMS) for s in samples]
+    predicted = [sum(float(np.dot(fitted[job], getattr(s, job))) for job in TERMS_BY_JOB) for s in samples]
     sums: dict[str, float] = {"operation": operation}
-    for job, terms in TERMS.items():
+    for job, terms in TERMS_BY_JOB.items():
         for term, price in zip(terms, fitted[job], strict=True):
             sums[term] = sums.get(term, 0.0) + price
     valued = [(s, p) for s, p in zip(samples, predicted, strict=True) if s.probe.keeps_values]
@@ -179,7 +179,7 @@ def _mean_errors(
 ) -> dict[str, float]:
     mean_errors = {
         job: float(np.mean([abs(np.dot(fitted[job], getattr(s, job)) / s.metrics.phases[job] - 1) for s in plain]))
-        for job in TERMS
+        for job in TERMS_BY_JOB
     }
     values = [abs(p / s.seconds - 1) for s, p in zip(samples, predicted, strict=True) if s.probe.keeps_values]
     return {**mean_errors, "values": float(np.mean(values))} if values else mean_errors

@@ -23,7 +23,7 @@ Columns = tuple[pa.Array, ...]
 Numbers = npt.NDArray[Any]
 """Weights: integers, or floats if they are sums of floats."""
 
-SUMS = 2.0**62
+SAFE_SUM = 2.0**62
 """If the absolute values of integers add up to less than this, the sum of any of them fits 64 bits."""
 
 
@@ -138,5 +138,5 @@ def list_bounds(lists: pa.Array) -> Longs:
 
 def refuse_overflow(weights: Numbers) -> None:
     """Raise if sums of these weights may overflow 64 bits."""
-    if weights.dtype == np.int64 and np.abs(weights.astype(np.float64)).sum() >= SUMS:
+    if weights.dtype == np.int64 and np.abs(weights.astype(np.float64)).sum() >= SAFE_SUM:
         raise SumOverflow("sums of top_k_sum may leave 64 bits; sum a DOUBLE: top_k_sum(item, CAST(x AS DOUBLE), k)")

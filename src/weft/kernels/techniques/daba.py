@@ -18,9 +18,9 @@ from numba.extending import register_jitable
 
 from weft.kernels.techniques.combine import Column, Operator
 from weft.kernels.techniques.sliding import Slider, ring_size, sliding
-from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Technique
+from weft.kernels.techniques.technique import BEGIN, END, OWN_MARKS, SLOTS, WRAP, Technique
 
-LEFT, RIGHT, ALIGNED, BACK = OWN + 1, OWN + 2, OWN + 3, OWN + 4
+LEFT, RIGHT, ALIGNED, BACK = OWN_MARKS, OWN_MARKS + 1, OWN_MARKS + 2, OWN_MARKS + 3
 
 
 def aggregates(values: Column, longest: int, ranges: int) -> tuple[Column, ...]:

@@ -10,9 +10,9 @@ from numba.extending import register_jitable
 from weft.aggregates.kind import Algebra
 from weft.kernels.techniques.combine import Column, Operator
 from weft.kernels.techniques.sliding import Slider, leave_only, ring_size, sliding
-from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Technique
+from weft.kernels.techniques.technique import BEGIN, END, LONGEST, SLOTS, WRAP, Technique
 
-LEAVES = OWN
+LEAVES = LONGEST
 """Mark: how many leaves are in use, which is `longest`; partial p is leaf `p % LEAVES`."""
 
 

@@ -14,9 +14,9 @@ from numba.extending import register_jitable
 
 from weft.kernels.techniques.combine import Column, Operator
 from weft.kernels.techniques.sliding import Slider, leave_only, ring_size, sliding
-from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Technique
+from weft.kernels.techniques.technique import BEGIN, END, OWN_MARKS, SLOTS, WRAP, Technique
 
-PASSED = OWN + 1
+PASSED = OWN_MARKS
 """Mark: from here on every pointer is to the next partial, and every aggregate is that of one partial."""
 
 

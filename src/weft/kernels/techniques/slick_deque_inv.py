@@ -14,9 +14,9 @@ from numba.extending import register_jitable
 from weft.kernels.techniques.combine import Column, Operator
 from weft.kernels.techniques.panes_inv import subtract_on_evict
 from weft.kernels.techniques.sliding import Slider, sliding
-from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, Technique
+from weft.kernels.techniques.technique import BEGIN, END, OWN_MARKS, SLOTS, Technique
 
-COVERED, RANGES = OWN + 1, OWN + 2
+COVERED, RANGES = OWN_MARKS, OWN_MARKS + 1
 """Marks: the running aggregates of `RANGES` ranges cover the partials before COVERED."""
 
 

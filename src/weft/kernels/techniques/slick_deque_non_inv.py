@@ -9,9 +9,9 @@ from numba.extending import register_jitable
 
 from weft.kernels.techniques.combine import Column, Operator
 from weft.kernels.techniques.sliding import Slider, ring_size, sliding
-from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Longs, Technique
+from weft.kernels.techniques.technique import BEGIN, END, OWN_MARKS, SLOTS, WRAP, Longs, Technique
 
-HEAD, TAIL = OWN + 1, OWN + 2
+HEAD, TAIL = OWN_MARKS, OWN_MARKS + 1
 """Marks: the nodes of the deque are `[HEAD, TAIL)`, oldest first; each beats all that come after it."""
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from numba.extending import register_jitable
 
 from weft.kernels.techniques.combine import Column, Operator
-from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Longs, State, Steps, Tables, Technique
+from weft.kernels.techniques.technique import BEGIN, END, LONGEST, SLOTS, WRAP, Longs, State, Steps, Tables, Technique
 
-MARKS = 16
+MARK_COUNT = 16
 ANYWHERE = -1
 """A value of SLOTS: the values are a whole column, and partial p is at position p."""
 
@@ -50,8 +50,8 @@ def ring_size(longest: int) -> int:
 
 
 def make_marks(longest: int, slots: int) -> Longs:
-    marks = np.zeros(MARKS, np.int64)
-    marks[WRAP], marks[SLOTS], marks[OWN] = ring_size(longest) - 1, slots, max(1, longest)
+    marks = np.zeros(MARK_COUNT, np.int64)
+    marks[WRAP], marks[SLOTS], marks[LONGEST] = ring_size(longest) - 1, slots, max(1, longest)
     return marks
 
 

@@ -24,7 +24,9 @@ BEGIN, END = 0, 1
 """Marks: partials are numbered in the order of entry, and `[BEGIN, END)` are inside. Equal: the window is empty."""
 WRAP, SLOTS = 2, 3
 """Marks: partial p is at `p & WRAP` in a technique's tables and at `p & SLOTS` among the values."""
-OWN = 4
+LONGEST = 4
+"""Mark: the most partials that may be inside, at least 1."""
+OWN_MARKS = 5
 """The first of a technique's own marks."""
 
 

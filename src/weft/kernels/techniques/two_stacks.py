@@ -13,9 +13,9 @@ from numba.extending import register_jitable
 
 from weft.kernels.techniques.combine import Column, Operator
 from weft.kernels.techniques.sliding import Slider, leave_only, ring_size, sliding
-from weft.kernels.techniques.technique import BEGIN, END, OWN, SLOTS, WRAP, Longs, Technique
+from weft.kernels.techniques.technique import BEGIN, END, OWN_MARKS, SLOTS, WRAP, Longs, Technique
 
-BORDER = OWN + 1
+BORDER = OWN_MARKS
 """Mark: the partials before it are in the older stack."""
 
 
