@@ -21,7 +21,8 @@ from weft.spark.execution.metrics import BatchMetrics
 from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.execution.woven import WovenQueries, cores
 from weft.spark.files import folder_name
-from weft.spark.options import JobOptions, renamed, with_keywords
+from weft.spark.keywords import renamed, with_keywords
+from weft.spark.options import JobOptions
 from weft.spark.partial.statistics import StatisticsCollector
 from weft.spark.physical.analyzer import AnalyzedStream
 from weft.spark.physical.explain import Format, explain_physical
