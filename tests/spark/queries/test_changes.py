@@ -534,7 +534,7 @@ def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(
     live.wait_for_plan()
     live.take_up(1, BatchRecord(0, 5, 5))
     change = live.changes()[-1]
-    assert (change["reason"], change["trees"]) == ("replanned: 100,000,000 rows a second, not 2,000", 1)
+    assert (change["reason"], change["trees"]) == ("replanned: 100,000,000 rows per second, not 2,000", 1)
     assert change["cost_after"] < change["cost_before"]
     assert change["cost_before"] > before, "the trees of before at the rate of now"
 
@@ -568,7 +568,7 @@ def test_other_phantoms_by_new_counts_are_told_of(tmp_path: Path) -> None:
     for fed in (None, "AB A B", "AB A B", "AB(A B)"):
         live.note_feeding(Feeding(fed))
     live.take_up(1, BatchRecord(0, 5, 5))
-    assert [c["reason"] for c in live.changes()] == ["woven", "groups were counted anew: AB(A B), not AB A B"]
+    assert [c["reason"] for c in live.changes()] == ["woven", "groups were counted again: AB(A B), not AB A B"]
 
 
 def test_a_phantom_that_longer_flows_have_chosen_is_told_with_their_length(tmp_path: Path) -> None:
@@ -577,7 +577,7 @@ def test_a_phantom_that_longer_flows_have_chosen_is_told_with_their_length(tmp_p
     live.note_feeding(Feeding("A B", 1.04))
     live.note_feeding(Feeding("AB(A B)", 31.4))
     live.take_up(1, BatchRecord(0, 5, 5))
-    said = "groups were counted anew, in flows of 31.4 rows, not 1.0: AB(A B), not A B"
+    said = "groups were counted again, in flows of 31.4 rows, not 1.0: AB(A B), not A B"
     assert [c["reason"] for c in live.changes()] == ["woven", said]
 
 

@@ -91,7 +91,7 @@ class ActivePlan:
         if batch <= self.record.batch or not self.physical.layout.joining:
             return self
         layout = replace(self.physical.layout, joining=frozenset())
-        return replace(self, physical=replace(self.physical.with_layout(layout), replayed=()))
+        return replace(self, physical=replace(self.physical.with_layout(layout), backfilled=()))
 
     def following(self, before: BatchRecord) -> int:
         """The first tree number that is free: no kept state uses it."""
@@ -122,7 +122,7 @@ class ActivePlan:
             again = {q.name for q in layout.queries} & set(self.record.fresh)
             layout = replace(layout, joining=layout.joining | again)
             changes = (*self.record.changes, *changes)
-        physical = replace(bound.with_layout(with_ttls(layout, membership.ttls)), replayed=update.partials)
+        physical = replace(bound.with_layout(with_ttls(layout, membership.ttls)), backfilled=update.partials)
         return ActivePlan(
             _record(batch, next_plan.plan, physical, membership, update, changes, next_tree), bound, physical
         )
