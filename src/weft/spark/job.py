@@ -1,4 +1,4 @@
-"""What users hold first: a job woven from queries."""
+"""A job woven from queries, as users see it."""
 
 from __future__ import annotations
 

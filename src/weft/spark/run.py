@@ -1,4 +1,4 @@
-"""What users hold of a job that runs: its answers, its metrics, and its queries as they come and go."""
+"""A running job, as users see it: its answers, its metrics, and its queries, which join and leave."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class Run:
         self._forget()
 
     def drain(self) -> None:
-        """The stream has ended: answer the windows that are still open, after those who read the source again have done
-        so. Nothing can be read afterwards, and no query can join.
+        """The stream has ended: answer the windows that are still open, after backfills are complete.
+        Nothing can be read afterwards, and no query can join.
         """
         self._driver.drain()
         self._forget()
@@ -96,11 +96,11 @@ class Run:
         return self.sink.tables()
 
     def queries(self) -> list[str]:
-        """Who is in the job, from the next batch on at the latest."""
+        """The names of the queries in the job, from the next batch on at the latest."""
         return [q.name for q in self._registry.plan.workload]
 
     def plan(self) -> Plan:
-        """The plan of these queries, which holds from the next batch on at the latest."""
+        """The plan of these queries, in use from the next batch on at the latest."""
         return self._registry.plan
 
     def add(
@@ -108,7 +108,7 @@ class Run:
     ) -> list[str]:
         """Queries that join with the next batch, by name.
 
-        `since="now"`: their first window is the first that begins after every row seen so far. `since="state"`: the
+        `since="now"`: their first window is the first that begins after every row read so far. `since="state"`: the
         first that the kept slices can answer in full, where some tree has the slices; `run.since(name)` says which.
         `since="source"`: all that the source has, or windows from `begin='2026-01-01 00:00:00'` (UTC) on; the source is
         read again beside the job, and they answer when that is done.
@@ -131,7 +131,7 @@ class Run:
         return list(read_queries(queries, event_time))
 
     def preview(self, queries: Queries) -> tuple[Plan, Plan]:
-        """The plan as it is, and as it would be if the queries joined; the job goes on as it was."""
+        """The plan as it is, and as it would be if the queries joined; the job does not change."""
         return self._registry.preview(self._read(queries))
 
     def drop(self, *names: str) -> None:
@@ -153,7 +153,7 @@ class Run:
         self._registry.replace(parsed[0])
 
     def ask(self, query: str) -> pa.Table:
-        """Answer a query once, from the slices that the job keeps: every window that they hold whole and that the
+        """Answer a query once, from the slices that the job keeps: every window whose slices are all kept and that the
         watermark has passed. `weave(retention="6 hours")` keeps more. Its keys may be some of another query's.
         """
         parsed = parse(query, event_time=self.job.planner.options.event_time, name="asked")
@@ -178,8 +178,8 @@ class Run:
         return iso(self._registry.until(name))
 
     def changes(self) -> list[dict[str, Any]]:
-        """Every change of the plan: from which batch on, why, what the plan cost before and after in operations a
-        second, and how many queries and trees it has.
+        """Every change of the plan: from which batch on, why, what the plan cost before and after in operations
+        per second, and how many queries and trees it has.
         """
         return self._registry.changes()
 
@@ -189,7 +189,7 @@ class Run:
 
     @property
     def watermark(self) -> int | None:
-        """In microseconds; None: no row has come yet, or every window is answered."""
+        """In microseconds; None: no row has arrived yet, or every window is answered."""
         return self._driver.progress.watermark
 
     def batches(self) -> list[BatchMetrics]:

@@ -449,7 +449,9 @@ def test_a_query_that_takes_the_place_of_another_goes_on_without_a_gap_where_the
 def test_a_query_with_other_columns_cannot_take_the_place_of_another(tmp_path: Path) -> None:
     live = begin(loom(), windows_of((12, 6)), tmp_path)
     (other,) = parse(live.plan.workload[0].text.replace("AS value", "AS total"), name="q0")
-    with pytest.raises(CannotChange, match=r"q0 answers \(k string, .*value double\), and what is .* total double\)"):
+    with pytest.raises(
+        CannotChange, match=r"q0 answers \(k string, .*value double\), and its replacement .* total double\)"
+    ):
         live.replace(other)
     with pytest.raises(CannotChange, match="there is no query q7; there are q0"):
         live.replace(acq("q7", Window(6, 6)))
