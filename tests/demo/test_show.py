@@ -6,7 +6,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from weft.demo.measure import Saved
-from weft.demo.show import AnswerBoard, Tile
+from weft.demo.show import AnswerDisplay, Tile
 
 OPEN = datetime(2026, 1, 5, 14, 30, tzinfo=UTC)
 
@@ -30,46 +30,46 @@ def window(start: int) -> dict[str, datetime]:
 
 
 def test_the_newest_window_is_shown_with_where_it_went_since_the_one_before() -> None:
-    board = AnswerBoard([VWAP])
-    board.take(0, {"vwap": rows((1, "A", 5.0), (0, "A", 6.0), (1, "B", 2.0), (0, "B", 1.0), (1, "C", 9.0))})
-    assert board.plain() == f"  {'VWAP':<19} {'vwap':<20} 14:30:01-14:30:11  A 5.00 down   B 2.00 up"
-    board.take(1, {"vwap": rows((2, "B", 2.0))})
-    assert board.plain().endswith("14:30:02-14:30:12  B 2.00")
+    display = AnswerDisplay([VWAP])
+    display.take(0, {"vwap": rows((1, "A", 5.0), (0, "A", 6.0), (1, "B", 2.0), (0, "B", 1.0), (1, "C", 9.0))})
+    assert display.plain() == f"  {'VWAP':<19} {'vwap':<20} 14:30:01-14:30:11  A 5.00 down   B 2.00 up"
+    display.take(1, {"vwap": rows((2, "B", 2.0))})
+    assert display.plain().endswith("14:30:02-14:30:12  B 2.00")
 
 
 def test_a_batch_without_an_answer_leaves_the_last_one() -> None:
-    board = AnswerBoard([VWAP])
-    board.take(0, {"vwap": rows((0, "A", 1.0))})
-    board.take(1, {"other": rows((1, "A", 2.0))})
-    board.take(0, {"vwap": rows((0, "A", 1.0))})  # a batch that is repeated
-    assert board.plain().endswith("14:30:00-14:30:10  A 1.00")
+    display = AnswerDisplay([VWAP])
+    display.take(0, {"vwap": rows((0, "A", 1.0))})
+    display.take(1, {"other": rows((1, "A", 2.0))})
+    display.take(0, {"vwap": rows((0, "A", 1.0))})  # a batch that is repeated
+    assert display.plain().endswith("14:30:00-14:30:10  A 1.00")
 
 
 def test_without_watched_groups_the_largest_are_shown_either_way_of_zero() -> None:
-    board = AnswerBoard([LARGEST])
-    board.take(0, {"vwap": rows((0, "A", 1.0), (0, "B", -40.0), (0, "C", 30.0), (0, "D", 2.0))})
-    assert board.plain().endswith("B -40   C +30   D +2")
+    display = AnswerDisplay([LARGEST])
+    display.take(0, {"vwap": rows((0, "A", 1.0), (0, "B", -40.0), (0, "C", 30.0), (0, "D", 2.0))})
+    assert display.plain().endswith("B -40   C +30   D +2")
 
 
 def test_an_answer_without_groups_is_one_number() -> None:
-    board = AnswerBoard([TOTAL])
-    board.take(0, {"total": pa.table({"window": [window(0)], "turnover": [2_500_000.0]})})
-    assert board.plain().endswith("14:30:00-14:30:10  2.5")
-    assert board.to_json()[0]["values"] == 2_500_000.0
+    display = AnswerDisplay([TOTAL])
+    display.take(0, {"total": pa.table({"window": [window(0)], "turnover": [2_500_000.0]})})
+    assert display.plain().endswith("14:30:00-14:30:10  2.5")
+    assert display.to_json()[0]["values"] == 2_500_000.0
 
 
 def test_a_null_answer_is_not_shown() -> None:
-    board = AnswerBoard([VWAP])
-    board.take(0, {"vwap": rows((0, "A", None), (0, "B", 1.0))})  # type: ignore[arg-type]
-    assert board.plain().endswith("14:30:00-14:30:10  B 1.00")
+    display = AnswerDisplay([VWAP])
+    display.take(0, {"vwap": rows((0, "A", None), (0, "B", 1.0))})  # type: ignore[arg-type]
+    assert display.plain().endswith("14:30:00-14:30:10  B 1.00")
 
 
 def test_the_terminal_s_table_has_the_same_answers() -> None:
-    board = AnswerBoard([VWAP])
-    board.take(0, {"vwap": rows((0, "A", 1.0), (0, "B", 1.0), (1, "A", 2.0), (1, "B", 0.5))})
+    display = AnswerDisplay([VWAP])
+    display.take(0, {"vwap": rows((0, "A", 1.0), (0, "B", 1.0), (1, "A", 2.0), (1, "B", 0.5))})
     console = Console(width=120)
     with console.capture() as shown:
-        console.print(board.table())
+        console.print(display.table())
     assert "A 2.00 ▲" in shown.get()
     assert "B 0.50 ▼" in shown.get()
 

@@ -56,7 +56,7 @@ def test_a_repeated_batch_is_not_answered_twice() -> None:
 
 def test_answers_of_who_left_go_with_the_second_batch_without_it() -> None:
     buffer = filled(rows=100, batches=2)
-    buffer.present = lambda: ["b"]
+    buffer.active_queries = lambda: ["b"]
     answer(buffer, 3)
     assert buffer.after((-1, 0), ["a"])
     answer(buffer, 5)

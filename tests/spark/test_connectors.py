@@ -18,7 +18,7 @@ from weft.spark.connectors import BadAddress, KafkaAddress, MissingConnector, re
 from weft.spark.sinks.corrupt_records import BadSink, make_corrupt_sink
 from weft.spark.sinks.json_rows import json_rows
 from weft.spark.sinks.kafka import KafkaSink, NoTopic
-from weft.spark.sinks.row_key import CannotTell, RowKey, identities
+from weft.spark.sinks.row_key import CannotTell, RowKey, row_keys_of
 from weft.spark.sources.folder import UnknownSource
 
 TOPIC = "kafka:127.0.0.1:9/trades"
@@ -154,5 +154,5 @@ def test_records_have_keys_headers_and_tombstones(spark: Any) -> None:
     with pytest.raises(NoTopic, match=r"to\.a b cannot be a topic"):
         sink.open(spaced)
     lacking = weave(rows, "SELECT window.start AS start, count(*) AS n FROM s GROUP BY k, window(ts, '1 minute')")
-    with pytest.raises(CannotTell, match="does not select all its group keys, and Kafka tells answers apart by them"):
-        identities(lacking.physical.layout, "Kafka")
+    with pytest.raises(CannotTell, match="does not select all its group keys, and Kafka identifies answers by them"):
+        row_keys_of(lacking.physical.layout, "Kafka")

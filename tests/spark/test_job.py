@@ -182,7 +182,7 @@ def test_a_users_function_that_is_left_to_chance_is_refused_with_its_place(spark
     table = spark.sql("SELECT timestamp_seconds(id) AS ts, id AS v FROM range(3)")
     served = weave(table, "SELECT sum(same(v)) AS s FROM stream GROUP BY window(ts, '1 hour')").answers()["q1"]
     assert [row.s for row in served.collect()] == [3]
-    with pytest.raises(Refused, match=r"line 1, column 40: dice\(v\) > 1 gives other values each time"):
+    with pytest.raises(Refused, match=r"line 1, column 40: dice\(v\) > 1 gives another value each time"):
         weave(table, "SELECT count(*) AS s FROM stream WHERE dice(v) > 1 GROUP BY window(ts, '1 hour')")
     with pytest.raises(Refused, match="Non-deterministic"):
         weave(table, "SELECT sum(dice(v)) AS s FROM stream GROUP BY window(ts, '1 hour')")

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import weft
-from weft.spark.options import BadOptions, JobOptions, UnknownOption, renamed, with_keywords
+from weft.spark.keywords import renamed, with_keywords
+from weft.spark.options import BadOptions, JobOptions, UnknownOption
 
 
 def told(stream: str, queries: str, options: JobOptions) -> tuple[str, str, JobOptions]:

@@ -114,14 +114,14 @@ def _tables(prices: TableCosts) -> Table:
 def _fastest(speeds: Speeds) -> Table:
     """Nanoseconds, with the least of a row in bold."""
     names = list(dict.fromkeys(name for of in speeds.values() for name in of))
-    table = Table("ns an answer, a slide of one slice", *names)
+    table = Table("ns per answer, for a slide of one slice", *names)
     for operator, of in speeds.items():
         for slices in (4, 1024):
             one = {name: s.build + s.passed + s.answer + slices * s.combined for name, s in of.items()}
             cells = [f"{one[name]:.2g}" if name in one else "" for name in names]
             least = names.index(min(one, key=lambda name: one[name]))
             cells[least] = f"[bold]{cells[least]}[/bold]"
-            table.add_row(f"{format.operator(operator)}, {slices} slices a window", *cells)
+            table.add_row(f"{format.operator(operator)}, {slices} slices per window", *cells)
     return table
 
 

@@ -29,7 +29,7 @@ from weft.plan import Plan, explain
 from weft.sql import parse
 
 if TYPE_CHECKING:
-    from weft.demo.show import AnswerBoard
+    from weft.demo.show import AnswerDisplay
     from weft.demo.trades import Trades
     from weft.service import Server
     from weft.spark import Job, Run
@@ -53,7 +53,7 @@ def demo(
         float | None,
         typer.Option("--for", parser=parse_seconds, metavar="TIME", help="How long it streams. [30s; with --page: on]"),
     ] = None,
-    rate: Annotated[int, typer.Option(min=1, metavar="N", help="Trades a second.")] = 20_000,
+    rate: Annotated[int, typer.Option(min=1, metavar="N", help="Trades per second.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Of the trades; the same seed brings the same trades.")] = 1,
     page: Annotated[bool, typer.Option("--page", help="Serve a page to look at, until Ctrl-C.")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0: any that is free.")] = DEFAULT_PORT,
@@ -89,19 +89,19 @@ def _demo(screen: Screen, seconds: float, rate: int, seed: int, bound: socket | 
     screen.say("starting Spark")
     spark = _wait(session)
     from weft.demo.measure import measure
-    from weft.demo.show import AnswerBoard
+    from weft.demo.show import AnswerDisplay
     from weft.demo.trades import DELAY, Trades
     from weft.spark import weave
 
-    trades, board = Trades(seed, rate), AnswerBoard()
+    trades, display = Trades(seed, rate), AnswerDisplay()
     screen.say(f"weaving {len(queries)} queries into one job")
-    job = _aside(lambda: weave(trades.bounded(spark, 0), queries, watermark=DELAY, strategy=STRATEGY, rate=rate))
-    metrics, answered = _stream(screen, job, trades, board, seconds, bound)
+    job = _in_thread(lambda: weave(trades.bounded(spark, 0), queries, watermark=DELAY, strategy=STRATEGY, rate=rate))
+    metrics, answered = _stream(screen, job, trades, display, seconds, bound)
     first = None if answered is None else answered - begun
     if first is not None:
         screen.print(f"first answers {first:.1f} s after the command was typed")
     with screen.drawing(keep=False):
-        saved = _aside(lambda: measure(job, trades, say=screen.say))
+        saved = _in_thread(lambda: measure(job, trades, say=screen.say))
     screen.print(saved.text())
     return {
         "seed": seed,
@@ -109,7 +109,7 @@ def _demo(screen: Screen, seconds: float, rate: int, seed: int, bound: socket | 
         "plan": _summary(plan),
         "first_answers_seconds": first,
         "stream": metrics,
-        "newest": board.to_json(),
+        "newest": display.to_json(),
         "saved": saved.to_json(),
     }
 
@@ -120,8 +120,8 @@ def _open_session() -> Any:
     return local_session()
 
 
-def _aside(work: Callable[[], T]) -> T:
-    """In another thread, so that Ctrl-C breaks off the waiting for it and not a call to the JVM.
+def _in_thread(work: Callable[[], T]) -> T:
+    """Run it in another thread, so that Ctrl-C interrupts the wait and not a call to the JVM.
 
     A session that is made there also leaves Ctrl-C alone: PySpark would answer it by cancelling the batch that runs.
     """
@@ -148,20 +148,20 @@ def _wait(result: Future[T]) -> T:
 
 
 def _stream(
-    screen: Screen, job: Job, trades: Trades, board: AnswerBoard, seconds: float, bound: socket | None
+    screen: Screen, job: Job, trades: Trades, display: AnswerDisplay, seconds: float, bound: socket | None
 ) -> tuple[dict[str, Any], float | None]:
-    """What the run came to, and when its first answers were shown."""
+    """The metrics of the run, and when its first answers were shown."""
     from weft.demo.measure import over
 
     live = over(job, trades.opened_at(time.time_ns() // 1000).live(job.stream.sparkSession))
     if bound is None:
-        run, server = live.start(sink=board.take, trigger="1 second"), None
+        run, server = live.start(sink=display.take, trigger="1 second"), None
     else:
-        run, server = _served(live, board, bound)
+        run, server = _served(live, display, bound)
         screen.print(f"a page to look at: {server.url}")
     try:
         with screen.drawing(keep=True):
-            answered = _watch(run, screen, board, seconds)
+            answered = _watch(run, screen, display, seconds)
     finally:
         if server is not None:
             server.stop()
@@ -169,18 +169,19 @@ def _stream(
     return run.metrics(), answered
 
 
-def _served(job: Job, board: AnswerBoard, bound: socket) -> tuple[Run, Server]:
+def _served(job: Job, display: AnswerDisplay, bound: socket) -> tuple[Run, Server]:
     from weft.service import AnswerBuffer, Limits, Server, Service, make_app
 
     answers = AnswerBuffer()
-    run = job.start(sink=board.take, trigger="1 second", listener=answers)
+    run = job.start(sink=display.take, trigger="1 second", listener=answers)
     server = Server(make_app(Service(run, answers, Limits())), bound)
     server.start()
     return run, server
 
 
-def _watch(run: Run, screen: Screen, board: AnswerBoard, seconds: float) -> float | None:
-    """Show the run for `seconds`, counted from its first rows: until then Spark compiles. When answers came first."""
+def _watch(run: Run, screen: Screen, display: AnswerDisplay, seconds: float) -> float | None:
+    """Show the run for `seconds`, counted from its first rows: until then Spark compiles. Returns the time of the first
+    answers."""
     screen.say("waiting for the first batch")
     begun = answered = None
     # Asleep here, not in a call to the JVM, so that Ctrl-C does not break one off.
@@ -190,7 +191,7 @@ def _watch(run: Run, screen: Screen, board: AnswerBoard, seconds: float) -> floa
         if not metrics["rows"]:
             continue
         begun = begun or time.monotonic()
-        screen.show(cast(Metrics, metrics), board)
+        screen.show(cast(Metrics, metrics), display)
         if answered is None and metrics["answers"]:
             answered = time.monotonic()
         if time.monotonic() - begun >= seconds:
@@ -230,14 +231,14 @@ class Screen:
         else:
             self.print(text)
 
-    def show(self, metrics: Metrics, board: AnswerBoard) -> None:
+    def show(self, metrics: Metrics, display: AnswerDisplay) -> None:
         if self._live is not None:
             progress = Text(line(metrics), no_wrap=True, overflow="ellipsis")
-            self._live.update(Group(progress, Text(), board.table()), refresh=True)
+            self._live.update(Group(progress, Text(), display.table()), refresh=True)
             return
         now, batch = time.monotonic(), metrics["batch"]
         if self._printed is None or (now - self._printed[0] >= PLAIN_SECONDS and batch > self._printed[1]):
-            self.print(f"{line(metrics)}\n{board.plain()}")
+            self.print(f"{line(metrics)}\n{display.plain()}")
             self._printed = now, batch
 
     @contextmanager

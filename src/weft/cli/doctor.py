@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import platform
 import re
@@ -27,7 +28,7 @@ from weft.calibration.file import calibration_file, is_calibrated
 from weft.cli.client import DEFAULT_PORT
 
 CANNOT_RUN = 1
-"""The exit code where weft cannot run here; without what is only missed by some commands it is 0."""
+"""The exit code if weft cannot run here; parts that only some commands need do not count."""
 
 Verdict = Literal["ok", "missing", "optional"]
 
@@ -47,7 +48,7 @@ NEEDS_JDK = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`missing` keeps weft from running; `optional` is what only some commands want, or what would be better."""
+    """`missing` keeps weft from running; `optional` is needed by some commands only, or recommended."""
 
     what: str
     verdict: Verdict
@@ -122,11 +123,11 @@ def _package(wanted: str, verdict: Verdict = "missing", fix: str = "") -> Findin
 
 
 COMPARE: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
-    ">=": lambda found, bound: found >= bound,
-    "<=": lambda found, bound: found <= bound,
-    "==": lambda found, bound: found == bound,
-    ">": lambda found, bound: found > bound,
-    "<": lambda found, bound: found < bound,
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    ">": operator.gt,
+    "<": operator.lt,
 }
 
 
@@ -245,9 +246,9 @@ def _kafka() -> Finding:
         fix = f"put the connector's jars there, with what they need, or unset {CONNECTOR_JARS} to have Spark fetch them"
         return Finding(what, "optional", f"{CONNECTOR_JARS} is {folder}, and has no {any_release}", fix)
     own = [Path(folder) / "jars" for folder in (spark.submodule_search_locations or ())] if spark else []
-    homes = [Path.home() / ".ivy2" / "jars", Path.home() / ".ivy2.5.2" / "jars", Path.home() / ".m2" / "repository"]
+    caches = [Path.home() / ".ivy2" / "jars", Path.home() / ".ivy2.5.2" / "jars", Path.home() / ".m2" / "repository"]
     named = f"**/*spark-sql-kafka-0-10_*-{ours}.jar"
-    connector = next((jar for place in [*own, *homes] for jar in place.glob(named)), None)
+    connector = next((jar for folder in [*own, *caches] for jar in folder.glob(named)), None)
     if connector is not None:
         return Finding(what, "ok", str(connector))
     fix = (

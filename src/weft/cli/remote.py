@@ -44,7 +44,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add queries to a running service; they join with the next batch."""
-    response = call(url, "POST", "/queries", {"sql": given(sql), "since": since, "begin": begin, "for": for_})
+    response = call(url, "POST", "/queries", {"sql": sql_text(sql), "since": since, "begin": begin, "for": for_})
     typer.echo(json.dumps(response) if as_json else f"added {', '.join(response['added'])}")
 
 
@@ -66,13 +66,13 @@ def resume(names: Names, url: Url = DEFAULT_URL, as_json: AsJson = False) -> Non
     _each(names, "resumed", lambda path: call(url, "POST", f"{path}/resume"), as_json)
 
 
-def _each(names: list[str], done: str, change: Callable[[str], object], as_json: bool) -> None:
+def _each(names: list[str], outcome: str, change: Callable[[str], object], as_json: bool) -> None:
     for name in names:
         change(f"/queries/{quote(name)}")
         if not as_json:
-            typer.echo(f"{done} {name}")
+            typer.echo(f"{outcome} {name}")
     if as_json:
-        typer.echo(json.dumps({done: names}))
+        typer.echo(json.dumps({outcome: names}))
 
 
 def list_queries(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
@@ -94,7 +94,7 @@ def list_queries(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
 
 def ask(sql: SqlText, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Answer a query once, from the state of a running service."""
-    response = call(url, "POST", "/ask", {"sql": given(sql)})
+    response = call(url, "POST", "/ask", {"sql": sql_text(sql)})
     if as_json:
         typer.echo(json.dumps(response))
         return
@@ -104,8 +104,8 @@ def ask(sql: SqlText, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     console().print(table)
 
 
-def given(sql: str) -> str:
-    """The text itself, or what a file holds."""
+def sql_text(sql: str) -> str:
+    """The text itself, or the text of the file that it names."""
     if sql == "-" or sql.endswith(".sql"):
         return read_text(Path(sql))
     return sql

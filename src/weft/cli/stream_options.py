@@ -72,7 +72,7 @@ CorruptSink = Annotated[
 ]
 LateSink = Annotated[str | None, typer.Option(metavar="SINK", help="With --late side: parquet:DIR for late rows.")]
 Trigger = Annotated[str, typer.Option(metavar="INTERVAL", help="Time between the starts of two batches.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print progress as JSON, an object a line.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print progress as JSON, one object per line.")]
 ForSeconds = Annotated[
     float | None, typer.Option("--for", parser=parse_seconds, metavar="TIME", help="Stop after, such as 30s.")
 ]

@@ -1,4 +1,4 @@
-"""What sharing saves: the same queries over the same trades, woven into one job and run apart by plain Spark.
+"""What sharing saves: the same queries over the same trades, woven into one job and one by one in plain Spark.
 
 Both read one cached table, both throw their answers away, and neither is charged for parsing and analysing its queries,
 which a stream does once. Plain Spark runs them as batches, which spares it the state of its streaming operators.
@@ -23,7 +23,7 @@ ROWS = 200_000
 """Ten seconds of the stream at its usual rate."""
 
 BUDGET = 60.0
-"""Seconds that plain Spark gets: those of the queries that it has then answered are the sample."""
+"""Seconds for plain Spark; the queries that it answers in this time are the sample."""
 
 CHECKED = 5
 """How many queries plain Spark answers in its warm-up, to be compared with weft's answers."""
@@ -48,17 +48,17 @@ class Saved:
     """Queries whose answers had as many rows both ways."""
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         return self.sample == self.queries
 
     @property
     def times(self) -> float:
-        """How many times longer apart; with a sample a lower bound, since the other queries only add."""
+        """How many times longer the queries take apart; with a sample, a lower bound."""
         return self.apart / max(self.together)
 
     def text(self) -> str:
         some, ratio = f"{self.queries} queries", f"{self.times:,.1f} times faster"
-        if not self.whole:
+        if not self.is_complete:
             some = f"{self.sample} of the {self.queries} queries, a random sample"
             ratio = f"at least {ratio}: all {self.queries} queries against {self.sample}"
         return "\n".join(
@@ -79,7 +79,7 @@ class Saved:
             "together_seconds": list(self.together),
             "apart_seconds": self.apart,
             "apart_queries": self.sample,
-            "sampled": not self.whole,
+            "sampled": not self.is_complete,
             "times_faster": self.times,
             "checked": list(self.checked),
         }
@@ -98,7 +98,7 @@ def measure(
     budget: float = BUDGET,
     say: Callable[[str], object] = lambda text: None,
 ) -> Saved:
-    """Warm up and compare, then time weft, plain Spark, and weft again: a machine's mood may change in between."""
+    """Warm up and compare, then time weft, plain Spark, and weft again: the machine's speed may change in between."""
     spark, queries = job.stream.sparkSession, job.plan.workload
     say(f"measuring: {rows:,} trades in memory")
     table = trades.bounded(spark, rows).persist()
@@ -109,7 +109,7 @@ def measure(
     counts: dict[str, int] = {}
     woven.run_bounded(lambda batch, answers: counts.update(_sizes(answers)))
     woven.run_bounded("noop")
-    # The order decides what is in the sample, so chance decides the order.
+    # The order decides which queries are in the sample, so it is random.
     order = random.Random(trades.seed).sample(list(queries), len(queries))
     checked = tuple(_check(spark, query, counts) for query in order[:CHECKED])
     say("measuring: together")
@@ -132,13 +132,13 @@ def _check(spark: SparkSession, query: ACQ, counts: Mapping[str, int]) -> str:
 
 
 def _apart(spark: SparkSession, order: list[ACQ], budget: float, say: Callable[[str], object]) -> tuple[float, int]:
-    """Seconds, and for how many queries, until all are done or the budget is spent."""
+    """The seconds, and the number of queries answered, until all are answered or the budget is spent."""
     spent = 0.0
-    for done, query in enumerate(order):
+    for answered, query in enumerate(order):
         if spent >= budget:
-            return spent, done
-        if done % 10 == 0:
-            say(f"measuring: apart, {done} of {len(order)} queries in {spent:.1f} s")
+            return spent, answered
+        if answered % 10 == 0:
+            say(f"measuring: apart, {answered} of {len(order)} queries in {spent:.1f} s")
         writer = spark.sql(query.spark_sql).write.format("noop").mode("overwrite")
         spent += _seconds(writer.save)
     return spent, len(order)

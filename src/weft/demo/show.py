@@ -1,4 +1,4 @@
-"""What is shown of the answers: a dozen of the hundred queries, each with its newest window and where it went since."""
+"""The answers on the screen: a dozen of the hundred queries, each with its newest window and the change to it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Newest:
     before: Mapping[str, Any] = field(default_factory=dict)
 
 
-class AnswerBoard:
+class AnswerDisplay:
     """Takes the answers of each batch, as a sink does, and keeps the newest of each tile."""
 
     def __init__(self, tiles: Sequence[Tile] = TILES) -> None:

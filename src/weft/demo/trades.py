@@ -38,7 +38,7 @@ DESKS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Trades:
-    """(ts, symbol, venue, desk, side, price, volume), `rate` a second of event time from `opening` on."""
+    """(ts, symbol, venue, desk, side, price, volume), `rate` per second of event time from `opening` on."""
 
     seed: int = 1
     rate: int = 20_000
@@ -86,7 +86,7 @@ class Trades:
             f"{self._hash('n', 11)}), {len(DESKS)}) AS INT)) AS desk",
             f"CASE WHEN burst THEN IF(pmod({self._hash('episode', 12)}, 2) = 0, 'buy', 'sell') "
             f"WHEN {self._chance('n', 13)} < 0.5D + 0.12D * sin(t / 4 + phase) THEN 'buy' ELSE 'sell' END AS side",
-            # Slow, middling and quick waves of different lengths a symbol, and a little noise a trade.
+            # Slow, medium and fast waves, of different lengths per symbol, and a little noise per trade.
             f"round(element_at({_array(SYMBOLS.values())}, rank + 1) * (1 + 0.010D * sin(t / (6 + rank / 5D) + phase) "
             "+ 0.004D * sin(t / 1.7D + 3 * phase) + 0.0015D * sin(t / 0.5D + 7 * phase) "
             "+ 0.0004D * (drift - 0.5D)), 2) AS price",
@@ -98,12 +98,13 @@ class Trades:
         return f"xxhash64({of}, {self.seed}L, {use})"
 
     def _chance(self, of: str, use: int) -> str:
-        """Between 0 and 1, evenly, another for each use."""
+        """Uniform between 0 and 1, another number for each use."""
         return f"(pmod({self._hash(of, use)}, 16777216L) / 16777216D)"
 
 
 _LATENESS = (
-    # The odd microseconds keep event times apart at the usual rate, 50 microseconds a trade: no two are the last.
+    # The odd microseconds keep event times distinct at the usual rate, a trade per 50 microseconds: only one
+    # trade is the last.
     "CASE WHEN lateness = 0 THEN 8000041L WHEN lateness <= 800 THEN (1 + lateness % 40) * 49999L ELSE 0L END"
 )
 

@@ -117,7 +117,7 @@ class TreeLayout:
     """The edges where windows begin: slices before the watermark are compacted between them. None: every edge."""
     since: int | None = None
     """Rows before it may lie in trees of former plans; None: the tree has all rows."""
-    home: int | None = None
+    pinned_bucket: int | None = None
     """The bucket that holds all its groups; None: the groups are distributed over all buckets."""
 
     def reads(self, query: QueryLayout) -> tuple[str, ...]:
@@ -179,13 +179,13 @@ class Layout:
         return (*self.current, *self.older)
 
     def at(self, bucket: int) -> Layout:
-        """The layout of one bucket: without the trees whose home is another bucket.
+        """The layout of one bucket: without the trees that are pinned to another bucket.
 
         A tree of a former plan is in every bucket with a query that reads it.
         """
-        if all(tree.home is None for tree in self.current):
+        if all(tree.pinned_bucket is None for tree in self.current):
             return self
-        feeds = [replace(f, trees=tuple(t for t in f.trees if t.home in (None, bucket))) for f in self.feeds]
+        feeds = [replace(f, trees=tuple(t for t in f.trees if t.pinned_bucket in (None, bucket))) for f in self.feeds]
         read = {number for feed in feeds for tree in feed.trees for query in tree.queries for number in query.older}
         older = tuple(tree for tree in self.older if tree.number in read)
         return replace(self, feeds=tuple(feed for feed in feeds if feed.trees), older=older)

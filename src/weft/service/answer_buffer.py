@@ -1,7 +1,7 @@
-"""The newest answers of each query, in memory: what the service shows beside whatever the sink writes.
+"""The newest answers of each query, in memory: what the service shows beside the sink.
 
-A reader of live answers has no queue of its own but a place in this buffer, so that a slow one costs nothing: when what
-it would read next is gone, it is told so.
+A reader of live answers has a position in this buffer and no queue of its own, so a slow reader costs nothing: if the
+answers that it would read next are gone, it is told so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow as pa
 from weft.service.json_values import rows_of, to_bytes
 
 Place = tuple[int, int]
-"""A batch, and a number in it: the order of all answers. It stays the same across restarts."""
+"""A position: a batch, and a number in it. All answers are in this order, also after a restart."""
 
 BEFORE_ALL: Place = (-1, 0)
 
@@ -57,14 +57,14 @@ class AnswerBuffer:
         self._newest: Place = BEFORE_ALL
         self._wakers: dict[object, Callable[[], object]] = {}
         self._left: set[str] = set()
-        self.present: Callable[[], Collection[str]] | None = None
+        self.active_queries: Callable[[], Collection[str]] | None = None
         """The queries of the job; answers of other queries are dropped with the second batch without them."""
 
     def take(self, batch: int, answers: Mapping[str, pa.Table], counts: Mapping[str, int]) -> None:
         with self._lock:
             for number, name in enumerate(sorted(answers)):
                 self._keep(AnswerPortion(name, (batch, number), answers[name], counts[name]))
-            self._forget_who_left()
+            self._forget_queries_that_left()
         self.wake()
 
     def wake(self) -> None:
@@ -74,9 +74,9 @@ class AnswerBuffer:
         for wake in wakers:
             wake()
 
-    def _forget_who_left(self) -> None:
-        if self.present is not None:
-            left = self._kept.keys() - set(self.present())
+    def _forget_queries_that_left(self) -> None:
+        if self.active_queries is not None:
+            left = self._kept.keys() - set(self.active_queries())
             for name in left & self._left:
                 del self._kept[name]
                 self._gone.pop(name, None)
@@ -97,7 +97,7 @@ class AnswerBuffer:
             return self._newest
 
     def after(self, place: Place, queries: Iterable[str] | None = None) -> list[AnswerPortion]:
-        """What is kept after a place, in order; of some queries or of all."""
+        """The answers after a position that are kept, in order; of some queries or of all."""
         with self._lock:
             portions: list[AnswerPortion] = []
             for kept in self._of(self._kept, queries):
@@ -105,7 +105,7 @@ class AnswerBuffer:
         return sorted(portions, key=lambda p: p.place)
 
     def gone(self, queries: Iterable[str] | None = None) -> Place:
-        """The newest answers that are kept no longer."""
+        """The position of the newest answers that are no longer kept."""
         with self._lock:
             return max(self._of(self._gone, queries), default=BEFORE_ALL)
 

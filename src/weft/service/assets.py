@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 FOLDER = "/page/"
 
-Known = Annotated[str | None, Header(alias="If-None-Match")]
+IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match")]
 
 TYPES = {
     "html": "text/html; charset=utf-8",
@@ -61,19 +61,19 @@ def read_assets() -> Mapping[str, Asset]:
 def serve_page(app: FastAPI) -> None:
     assets = read_assets()
 
-    def respond(name: str, known: str | None) -> Response:
+    def respond(name: str, if_none_match: str | None) -> Response:
         asset = assets.get(name)
         if asset is None:
             raise HTTPException(404)
         headers = {**HEADERS, "ETag": asset.tag}
-        if known == asset.tag:
+        if if_none_match == asset.tag:
             return Response(status_code=304, headers=headers)
         return Response(asset.content, media_type=asset.media_type, headers=headers)
 
     @app.get("/", include_in_schema=False)
-    def page(known: Known = None) -> Response:
-        return respond("index.html", known)
+    def page(if_none_match: IfNoneMatch = None) -> Response:
+        return respond("index.html", if_none_match)
 
     @app.get(FOLDER + "{name}", include_in_schema=False)
-    def asset(name: str, known: Known = None) -> Response:
-        return respond(name, known)
+    def asset(name: str, if_none_match: IfNoneMatch = None) -> Response:
+        return respond(name, if_none_match)

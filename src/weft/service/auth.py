@@ -46,8 +46,8 @@ def check_host(host: str, token: str | None) -> None:
 
 
 class Guard:
-    """Refuses before anything is read of a request. With a token every route asks for it but health and the page's
-    files; without one only names of this machine are answered to, so that no web page can reach the service by a name
+    """Refuses requests before their body is read. With a token, every route needs it but health and the page's files.
+    Without one, only requests to loopback names are answered, so that no web page can reach the service under a name
     of its own."""
 
     def __init__(self, app: ASGIApp, token: str | None, limits: Limits) -> None:
@@ -65,7 +65,7 @@ class Guard:
             if isinstance(body, Problem):
                 refused = body
             else:
-                await self._app(scope, _replay(body, receive), send)
+                await self._app(scope, _with_body(body, receive), send)
                 return
         headers = {"Connection": "close"}
         if refused.status == HTTPStatus.UNAUTHORIZED:
@@ -128,8 +128,8 @@ def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
     return next((value for key, value in headers if key.lower() == name), b"")
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, and then whatever the server says."""
+def _with_body(body: bytes, receive: Receive) -> Receive:
+    """The body that was read, then the messages of the server."""
     left = [body]
 
     async def again() -> Message:

@@ -16,7 +16,7 @@ class LimitReached(WeftError):
 class Limits:
     queries: int = 1000
     state_bytes: int | None = None
-    """Of the checkpoint; None: as much as there is room for."""
+    """Of the checkpoint; None: no limit."""
     body_bytes: int = 1 << 20
     """Of a request."""
     overlap: int = 10_000
@@ -26,10 +26,10 @@ class Limits:
     read_seconds: float = 30.0
     """How long a request's body may take to arrive, and how long a reader of live answers may read nothing."""
 
-    def check_queries(self, present: int, more: int) -> None:
-        if present + more > self.queries:
+    def check_queries(self, active: int, more: int) -> None:
+        if active + more > self.queries:
             raise LimitReached(
-                f"{present} queries are in the job, and {more} more would be more than the {self.queries} that it may "
+                f"{active} queries are in the job, and {more} more would be more than the {self.queries} that it may "
                 "have; drop some, or start the service with a larger --max-queries"
             )
 
@@ -38,7 +38,7 @@ class Limits:
         if query.name in (".", "..") or not query.name.isprintable():
             raise refuse(
                 query,
-                "this name cannot stand in a URL: it is dots alone, or signs of it are not printed.",
+                "this name cannot be part of a URL: it has only dots, or characters that cannot be printed.",
                 "Give the query a short name of letters, digits and underscores.",
             )
 

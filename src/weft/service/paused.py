@@ -1,4 +1,4 @@
-"""Paused queries: not in the job, where they would cost something, but remembered, so that they can be resumed."""
+"""Paused queries: they are not in the job and cost nothing, but are remembered, so that they can be resumed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Paused:
         self._store = store
         self._sql: dict[str, str] = store.read_json(FILE) if store.exists(FILE) else {}
 
-    def beside(self, present: list[str]) -> dict[str, str]:
-        """Those that are not in the job: a query that a crash left in both places runs in the job."""
-        there = {name.lower() for name in present}
-        return {name: sql for name, sql in self._sql.items() if name.lower() not in there}
+    def outside_job(self, active: list[str]) -> dict[str, str]:
+        """Without queries that are active in the job: a crash can leave a query in both places."""
+        active_names = {name.lower() for name in active}
+        return {name: sql for name, sql in self._sql.items() if name.lower() not in active_names}
 
     def keep(self, query: ACQ) -> None:
         self._write({**self._sql, query.name: named(query)})
@@ -33,7 +33,7 @@ class Paused:
 
 
 def named(query: ACQ) -> str:
-    """The query as a text that names it, also where its own does not.
+    """The text of the query with its name, also if its own text has none.
 
     >>> from weft.sql import parse
     >>> (query,) = parse("SELECT count(*) FROM t [RANGE 1 HOUR]", name="a/b")

@@ -23,8 +23,8 @@ class PlannedQuery(BaseModel):
 class PlannedTree(BaseModel):
     tree: int
     cost: float
-    edge_rate: float = Field(description="Slices a second.")
-    omega: float = Field(description="Final operations a slice.")
+    edge_rate: float = Field(description="Slices per second.")
+    omega: float = Field(description="Final operations per slice.")
     final_cost: float
     technique: str
     why: list[str] = Field(description="The technique of each operator, and by how much it is the fastest.")
@@ -68,22 +68,22 @@ class Picture(BaseModel):
 def picture(run: Run) -> Picture:
     plan, native = run.plan(), run.passes()
     costs = query_costs(plan)
-    place = {name: number for number, found in enumerate(native) for name in found["queries"]}
-    phantoms = {tuple(found["phantom"]): 0.0 for found in native if found["phantom"]}
+    pass_of = {name: number for number, one in enumerate(native) for name in one["queries"]}
+    phantoms = {tuple(one["phantom"]): 0.0 for one in native if one["phantom"]}
     passes = []
     for feed in plan.feeds:
         names = [name for tree in feed.trees for name in plan.trees[tree].queries]
         cost = float(sum((costs[name] for name in names), Fraction(0)))
-        own = [native[n] for n in sorted({place[name] for name in names if name in place})]
-        fed = next((tuple(found["phantom"]) for found in own if found["phantom"]), None)
-        if fed is not None:
-            phantoms[fed] += cost
+        own = [native[n] for n in sorted({pass_of[name] for name in names if name in pass_of})]
+        phantom = next((tuple(one["phantom"]) for one in own if one["phantom"]), None)
+        if phantom is not None:
+            phantoms[phantom] += cost
         passes.append(
             Pass(
                 keys=list(feed.keys),
                 filters=len({plan.workload.by_name[name].where for name in names} - {None}),
                 classes=max(1, len(own)),
-                phantom=None if fed is None else list(phantoms).index(fed),
+                phantom=None if phantom is None else list(phantoms).index(phantom),
                 cost=cost,
                 pass_cost=float(pass_cost(plan, feed)),
                 fold_cost=float(feed.fold_cost),
@@ -91,8 +91,8 @@ def picture(run: Run) -> Picture:
                 trees=list(_trees(plan, feed, costs)),
             )
         )
-    found = run.physical.partials.choice
-    counted = found is not None and found.unshared > 0
+    roll_up = run.physical.partials.choice
+    priced = roll_up if roll_up is not None and roll_up.unshared > 0 else None
     return Picture(
         changes=run.metrics()["plan_changes"],
         source=plan.workload[0].source,
@@ -101,9 +101,9 @@ def picture(run: Run) -> Picture:
         cost=float(plan.cost),
         unshared=float(plan.unshared),
         saves=float(1 - plan.cost / plan.unshared) if plan.unshared else 0.0,
-        phantom_cost=found.cost if found is not None and counted else None,
-        phantom_unshared=found.unshared if found is not None and counted else None,
-        said=list(_said(plan)),
+        phantom_cost=None if priced is None else priced.cost,
+        phantom_unshared=None if priced is None else priced.unshared,
+        said=list(_remarks(plan)),
         phantoms=[Phantom(keys=list(keys), cost=cost) for keys, cost in phantoms.items()],
         passes=passes,
     )
@@ -138,7 +138,7 @@ def _why(tree: Tree) -> Iterator[str]:
         yield reason
 
 
-def _said(plan: Plan) -> Iterator[str]:
+def _remarks(plan: Plan) -> Iterator[str]:
     if plan.refused is not None:
         more = float(plan.refused.cost - plan.cost)
         yield (

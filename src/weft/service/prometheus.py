@@ -3,35 +3,72 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Literal
+from typing import Any, Literal
 
-from weft.plan import query_costs
+from weft.plan import Plan, query_costs
 from weft.service.service import Service, lag
+from weft.spark.execution.metrics import BatchMetrics
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Samples = Iterable[tuple[Mapping[str, str], float | None]]
+"""The labels and the value of each sample; None: it has no value, and is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state of a run that all samples of one response are read from."""
+
+    metrics: Mapping[str, Any]
+    plan: Plan
+    trees: Sequence[Mapping[str, Any]]
+    watermark: int | None
+    last_batch: BatchMetrics | None
+    running: bool
+    readers: int
+    """Readers of live answers."""
+
+    @classmethod
+    def of(cls, service: Service) -> Snapshot:
+        run = service.run
+        last = run.batches()[-1:]
+        return cls(
+            metrics=run.metrics(),
+            plan=run.plan(),
+            trees=run.trees(),
+            watermark=run.watermark,
+            last_batch=last[0] if last else None,
+            running=service.failure() is None,
+            readers=service.answers.watchers,
+        )
+
+    @property
+    def max_event_time(self) -> int | None:
+        return None if self.last_batch is None else self.last_batch.max_event_time
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Samples of one name; those without a value are left out."""
+    """The samples of one name."""
 
     name: str
-    kind: Literal["counter", "gauge"]
     about: str
-    samples: Samples
+    samples: Callable[[Snapshot], Samples]
 
-    def lines(self) -> Iterable[str]:
+    @property
+    def kind(self) -> Literal["counter", "gauge"]:
+        return "counter" if self.name.endswith("_total") else "gauge"
+
+    def lines(self, snapshot: Snapshot) -> Iterable[str]:
         yield f"# HELP {self.name} {self.about}"
         yield f"# TYPE {self.name} {self.kind}"
-        for labels, value in self.samples:
+        for labels, value in self.samples(snapshot):
             if value is not None:
-                named = ",".join(f'{label}="{escaped(text)}"' for label, text in labels.items())
-                yield f"{self.name}{{{named}}} {value!r}" if named else f"{self.name} {value!r}"
+                label_list = ",".join(f'{label}="{escaped(text)}"' for label, text in labels.items())
+                yield f"{self.name}{{{label_list}}} {value!r}" if label_list else f"{self.name} {value!r}"
 
 
 def escaped(text: str) -> str:
@@ -43,139 +80,128 @@ def escaped(text: str) -> str:
 
 
 def exposition(service: Service) -> str:
-    return "".join(f"{line}\n" for family in families(service) for line in family.lines())
+    snapshot = Snapshot.of(service)
+    return "".join(f"{line}\n" for family in FAMILIES for line in family.lines(snapshot))
 
 
-def families(service: Service) -> list[Family]:
-    run = service.run
-    metrics, plan, trees, mark = run.metrics(), run.plan(), run.trees(), run.watermark
-    costs, total = query_costs(plan), float(plan.cost) or 1.0
-    last = run.batches()[-1:]
-    latest = last[0].max_event_time if last else None
-    refreshed = metrics["refreshes_by_query"]
+def _one(value: Callable[[Snapshot], float | None]) -> Callable[[Snapshot], Samples]:
+    """One sample without labels."""
+    return lambda run: [({}, value(run))]
 
-    def one(value: float | None) -> Samples:
-        return [({}, value)]
 
-    def by_query(values: Mapping[str, float | None]) -> Samples:
-        return [({"query": q.name}, values.get(q.name, 0)) for q in plan.workload]
+def _metric(key: str) -> Callable[[Snapshot], Samples]:
+    """One sample: a metric of the run."""
+    return _one(lambda run: run.metrics[key])
 
-    def by_refreshed(what: str) -> Samples:
-        return [({"query": name}, refresh[what]) for name, refresh in refreshed.items()]
 
-    def by_tree(what: str) -> Samples:
-        return [({"tree": str(tree["tree"])}, tree[what]) for tree in trees]
+def _by_query(key: str) -> Callable[[Snapshot], Samples]:
+    """A sample per query of the plan, from a metric of the run; a query that is missing there has 0."""
+    return lambda run: [({"query": query.name}, run.metrics[key].get(query.name, 0)) for query in run.plan.workload]
 
-    return [
-        Family("weft_build_info", "gauge", "The version of weft.", [({"version": version("weft")}, 1)]),
-        Family("weft_up", "gauge", "Whether the stream runs.", one(int(service.failure() is None))),
-        Family("weft_queries", "gauge", "Queries in the job.", one(len(plan.workload))),
-        Family("weft_trees", "gauge", "Trees of the plan.", one(len(plan.trees))),
-        Family("weft_plan_changes_total", "counter", "Changes of the plan in this run.", one(metrics["plan_changes"])),
-        Family("weft_plan_cost_operations", "gauge", "Estimated operations per second.", one(float(plan.cost))),
-        Family(
-            "weft_batches_total",
-            "counter",
-            "Batches since the job began.",
-            one(0 if metrics["batch"] is None else metrics["batch"] + 1),
-        ),
-        Family(
-            "weft_batch_phase_seconds_total",
-            "counter",
-            "Seconds that batches of this run spent in each phase; phases of buckets lie inside final.",
-            [({"phase": phase.replace(" ", "_")}, s) for phase, s in sorted(metrics["seconds_by_phase"].items())],
-        ),
-        Family("weft_rows_total", "counter", "Rows read since the job began.", one(metrics["rows"])),
-        Family(
-            "weft_bad_rows_total",
-            "counter",
-            "Rows that could not be read, written to the side output.",
-            one(metrics["bad"]),
-        ),
-        Family(
-            "weft_failed_queries",
-            "gauge",
-            "Queries that left because they could not be answered.",
-            one(len(metrics["failed"])),
-        ),
-        Family(
-            "weft_watermark_timestamp_seconds",
-            "gauge",
-            "The watermark, in event time.",
-            one(None if mark is None else mark / 1e6),
-        ),
-        Family(
-            "weft_lag_seconds",
-            "gauge",
-            "From the latest event time to the clock.",
-            one(None if latest is None else max(0.0, time.time() - latest / 1e6)),
-        ),
-        Family("weft_state_bytes", "gauge", "State in the checkpoint.", one(sum(t["state_bytes"] for t in trees))),
-        Family(
-            "weft_synopsis_bytes",
-            "gauge",
-            "Bytes of values, or samples of them, that percentiles and similar aggregates kept in the last batch.",
-            one(metrics["synopsis_bytes"]),
-        ),
-        Family(
-            "weft_worker_memory_bytes",
-            "gauge",
-            "Largest memory of the Python workers in the last batch.",
-            one(last[0].worker_memory if last else None),
-        ),
-        Family("weft_live_readers", "gauge", "Readers of live answers.", one(service.answers.watchers)),
-        Family(
-            "weft_query_matched_rows_total",
-            "counter",
-            "Rows that passed the query's filter.",
-            by_query(metrics["matched_by_query"]),
-        ),
-        Family(
-            "weft_query_answers_total", "counter", "Rows of the query's answers.", by_query(metrics["answers_by_query"])
-        ),
-        Family(
-            "weft_query_late_rows_total",
-            "counter",
-            "Rows that came too late for a window of the query.",
-            by_query(metrics["late_by_query"]),
-        ),
-        Family(
-            "weft_query_lag_seconds",
-            "gauge",
-            "From the end of the query's newest answered window to the clock.",
-            by_query({q.name: lag(q, mark, refreshed) for q in plan.workload}),
-        ),
-        Family(
-            "weft_query_refreshes_total",
-            "counter",
-            "Windows that a query with SLIDE AT MOST was answered for.",
-            by_refreshed("refreshes"),
-        ),
-        Family(
-            "weft_query_refresh_late_seconds",
-            "gauge",
-            "How long ago the next answer of a query with SLIDE AT MOST was due, in event time; above 0: overload.",
-            by_refreshed("late_seconds"),
-        ),
-        Family(
-            "weft_refresh_runs_total",
-            "counter",
-            "Runs in which queries with SLIDE AT MOST were answered.",
-            one(metrics["refresh_runs"]),
-        ),
-        Family(
-            "weft_refresh_shared_runs_total",
-            "counter",
-            "Of these, those in which several queries were answered.",
-            one(metrics["refresh_shared_runs"]),
-        ),
-        Family(
-            "weft_query_cost_ratio",
-            "gauge",
-            "The query's share of the plan's cost.",
-            by_query({name: float(cost) / total for name, cost in costs.items()}),
-        ),
-        Family("weft_tree_slices", "gauge", "Slices kept, in the bucket that has the most.", by_tree("slices")),
-        Family("weft_tree_partials", "gauge", "Partials kept.", by_tree("partials")),
-        Family("weft_tree_state_bytes", "gauge", "Bytes in the checkpoint.", by_tree("state_bytes")),
-    ]
+
+def _by_refreshed_query(key: str) -> Callable[[Snapshot], Samples]:
+    """A sample per query with SLIDE AT MOST that was answered."""
+    return lambda run: [({"query": name}, of[key]) for name, of in run.metrics["refreshes_by_query"].items()]
+
+
+def _by_tree(key: str) -> Callable[[Snapshot], Samples]:
+    return lambda run: [({"tree": str(tree["tree"])}, tree[key]) for tree in run.trees]
+
+
+def _batches(run: Snapshot) -> int:
+    return 0 if run.metrics["batch"] is None else run.metrics["batch"] + 1
+
+
+def _phase_seconds(run: Snapshot) -> Samples:
+    seconds = sorted(run.metrics["seconds_by_phase"].items())
+    return [({"phase": phase.replace(" ", "_")}, value) for phase, value in seconds]
+
+
+def _lag_seconds(run: Snapshot) -> float | None:
+    return None if run.max_event_time is None else max(0.0, time.time() - run.max_event_time / 1e6)
+
+
+def _query_lags(run: Snapshot) -> Samples:
+    refreshed = run.metrics["refreshes_by_query"]
+    return [({"query": query.name}, lag(query, run.watermark, refreshed)) for query in run.plan.workload]
+
+
+def _query_cost_ratios(run: Snapshot) -> Samples:
+    costs, total = query_costs(run.plan), float(run.plan.cost) or 1.0
+    return [({"query": query.name}, float(costs[query.name]) / total) for query in run.plan.workload]
+
+
+FAMILIES = (
+    Family("weft_build_info", "The version of weft.", lambda run: [({"version": version("weft")}, 1)]),
+    Family("weft_up", "Whether the stream runs.", _one(lambda run: int(run.running))),
+    Family("weft_queries", "Queries in the job.", _one(lambda run: len(run.plan.workload))),
+    Family("weft_trees", "Trees of the plan.", _one(lambda run: len(run.plan.trees))),
+    Family("weft_plan_changes_total", "Changes of the plan in this run.", _metric("plan_changes")),
+    Family("weft_plan_cost_operations", "Estimated operations per second.", _one(lambda run: float(run.plan.cost))),
+    Family("weft_batches_total", "Batches since the job began.", _one(_batches)),
+    Family(
+        "weft_batch_phase_seconds_total",
+        "Seconds that batches of this run spent in each phase; phases of buckets lie inside final.",
+        _phase_seconds,
+    ),
+    Family("weft_rows_total", "Rows read since the job began.", _metric("rows")),
+    Family("weft_bad_rows_total", "Rows that could not be read, written to the side output.", _metric("bad")),
+    Family(
+        "weft_failed_queries",
+        "Queries that left because they could not be answered.",
+        _one(lambda run: len(run.metrics["failed"])),
+    ),
+    Family(
+        "weft_watermark_timestamp_seconds",
+        "The watermark, in event time.",
+        _one(lambda run: None if run.watermark is None else run.watermark / 1e6),
+    ),
+    Family("weft_lag_seconds", "From the latest event time to the clock.", _one(_lag_seconds)),
+    Family(
+        "weft_state_bytes",
+        "State in the checkpoint.",
+        _one(lambda run: sum(tree["state_bytes"] for tree in run.trees)),
+    ),
+    Family(
+        "weft_synopsis_bytes",
+        "Bytes of values, or samples of them, that percentiles and similar aggregates kept in the last batch.",
+        _metric("synopsis_bytes"),
+    ),
+    Family(
+        "weft_worker_memory_bytes",
+        "Largest memory of the Python workers in the last batch.",
+        _one(lambda run: None if run.last_batch is None else run.last_batch.worker_memory),
+    ),
+    Family("weft_live_readers", "Readers of live answers.", _one(lambda run: run.readers)),
+    Family("weft_query_matched_rows_total", "Rows that passed the query's filter.", _by_query("matched_by_query")),
+    Family("weft_query_answers_total", "Rows of the query's answers.", _by_query("answers_by_query")),
+    Family(
+        "weft_query_late_rows_total", "Rows that came too late for a window of the query.", _by_query("late_by_query")
+    ),
+    Family("weft_query_lag_seconds", "From the end of the query's newest answered window to the clock.", _query_lags),
+    Family(
+        "weft_query_refreshes_total",
+        "Windows that a query with SLIDE AT MOST was answered for.",
+        _by_refreshed_query("refreshes"),
+    ),
+    Family(
+        "weft_query_refresh_late_seconds",
+        "How long ago the next answer of a query with SLIDE AT MOST was due, in event time; above 0: overload.",
+        _by_refreshed_query("late_seconds"),
+    ),
+    Family(
+        "weft_refresh_runs_total",
+        "Runs in which queries with SLIDE AT MOST were answered.",
+        _metric("refresh_runs"),
+    ),
+    Family(
+        "weft_refresh_shared_runs_total",
+        "Of these, those in which several queries were answered.",
+        _metric("refresh_shared_runs"),
+    ),
+    Family("weft_query_cost_ratio", "The query's share of the plan's cost.", _query_cost_ratios),
+    Family("weft_tree_slices", "Slices kept, in the bucket that has the most.", _by_tree("slices")),
+    Family("weft_tree_partials", "Partials kept.", _by_tree("partials")),
+    Family("weft_tree_state_bytes", "Bytes in the checkpoint.", _by_tree("state_bytes")),
+)
+"""In the order of the response."""

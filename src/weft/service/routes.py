@@ -164,7 +164,7 @@ def _queries(app: FastAPI, service: Service) -> None:
 
     @app.post("/queries/{name:path}/resume", tags=["queries"], status_code=204, responses=described(404, 409, 503))
     def resume(name: Name) -> None:
-        """A paused query joins with the next batch; its first window is the first that is kept whole."""
+        """A paused query joins with the next batch; its first window is the first whose slices are all kept."""
         service.resume(name)
 
     @app.get("/queries/{name:path}", tags=["queries"], responses=described(404))
@@ -213,13 +213,13 @@ def _job(app: FastAPI, service: Service) -> None:
     def status(brief: Brief = False) -> schemas.Status:
         """Where the job stands."""
         failed, trees = service.failure(), [schemas.TreeState(**tree) for tree in run.trees()]
-        known = {name: value for name, value in run.metrics().items() if name in schemas.Status.model_fields}
+        metrics = {name: value for name, value in run.metrics().items() if name in schemas.Status.model_fields}
         kept = sum(tree.state_bytes for tree in trees)
         if brief:
-            known |= {name: {} for name in known if name.endswith("_by_query")}
+            metrics |= {name: {} for name in metrics if name.endswith("_by_query")}
             trees = []
         return schemas.Status(
-            **{**known, "running": failed is None, "failure": failed, "state_bytes": kept, "tree_states": trees}
+            **{**metrics, "running": failed is None, "failure": failed, "state_bytes": kept, "tree_states": trees}
         )
 
     @app.get("/changes", tags=["job"])

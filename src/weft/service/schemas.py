@@ -26,8 +26,8 @@ class Adding(BaseModel):
     sql: Text = Field(description="One or more statements, separated by `;`; CREATE VIEW name AS names a query.")
     since: Literal["now", "state", "source"] = Field(
         default="now",
-        description="Its first window: the first that begins after every row so far; the first that is kept whole; "
-        "or as far back as the source goes, which is read again beside the job.",
+        description="Its first window: the first that begins after every row so far; the first whose slices are all "
+        "kept; or as far back as the source goes, which is read again beside the job.",
     )
     begin: Text | None = Field(
         default=None, description="With since=source: windows from this time on, as `2026-01-01 00:00:00` (UTC)."

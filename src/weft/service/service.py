@@ -1,4 +1,4 @@
-"""What a service does with its run: changes are made here, one at a time."""
+"""The service's view of its run; changes are made here, one at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Service:
         self.closed = False
         self._paused = Paused(run.checkpoint.files)
         self._changing = threading.Lock()
-        answers.present = run.queries
+        answers.active_queries = run.queries
 
     def close(self) -> None:
         """The service is about to stop: tell the readers of live answers."""
@@ -100,7 +100,7 @@ class Service:
             wanted = self._parsed(sql)
             self.limits.check_queries(len(self.run.queries()), len(wanted))
             self.limits.check_state(self.state_bytes())
-            # A text that ends with .sql would be the name of a file here: one that ends with ; is none.
+            # A text that ends with .sql would be a file name here; one that ends with `;` is not.
             with refusing_as_spark():
                 return self.run.add(f"{sql};", since=since, begin=begin, for_=for_)
 
@@ -133,16 +133,15 @@ class Service:
 
     def paused(self) -> dict[str, str]:
         """The SQL of the paused queries, by name."""
-        return self._paused.beside(self.run.queries())
+        return self._paused.outside_job(self.run.queries())
 
     def pause(self, name: str) -> None:
         """The query leaves with the next batch, and is remembered."""
         self._require_running()
         with self._changing:
             self._require(name)
-            self._paused.keep(
-                self.run.plan().workload.by_name[name]
-            )  # Written first: a crash in between must not lose the query.
+            # Written first: a crash in between must not lose the query.
+            self._paused.keep(self.run.plan().workload.by_name[name])
             try:
                 self.run.drop(name)
             except WeftError:
@@ -150,7 +149,7 @@ class Service:
                 raise
 
     def resume(self, name: str) -> None:
-        """It comes back, and answers from the first window that is kept whole."""
+        """The query joins again, and answers from the first window whose slices are all kept."""
         paused = self.paused()
         if name not in paused:
             raise Unserved(HTTPStatus.NOT_FOUND, f"no query {name} is paused", "GET /queries lists those that are.")
@@ -191,7 +190,7 @@ class Service:
 
 @contextmanager
 def refusing_as_spark() -> Iterator[None]:
-    """What Spark cannot do with a query, such as give an interval of years to Python, is no failure of the service."""
+    """A query that Spark cannot run, for example with an interval of years for Python, is no failure of the service."""
     try:
         yield
     except Exception as error:
@@ -202,7 +201,7 @@ def refusing_as_spark() -> Iterator[None]:
 
 
 def lag(acq: ACQ, watermark: int | None, refreshed: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """Seconds since the end of the newest window that is answered; None: none can be yet."""
+    """Seconds since the end of the newest answered window; None: no window is answered yet."""
     if watermark is None or (acq.refresh == "at_most" and acq.name not in refreshed):
         return None
     end = acq.window.end(acq.window.last_ended(watermark))

@@ -1,7 +1,7 @@
 """Answers as they come, as server-sent events.
 
 event: answers   id: BATCH-NUMBER   data: {"query", "batch", "count", "rows"}
-event: gap       what was asked for after is kept no longer; the next events go on with what is
+event: gap       answers after the requested id are no longer kept; the next events are those that are
 event: cut       the reader was too slow; the connection ends, and it may come back with its Last-Event-ID
 event: end       no more will come: the query left, the stream failed, or the service stops
 """
@@ -42,7 +42,7 @@ def place_of(event: str) -> Place:
 
 
 class LiveAnswers(Response):
-    """Events from a place on, of some queries or of all; it waits for the reader, and never the job for it."""
+    """Events from a position on, of some queries or of all. It waits for the reader; the job never waits for it."""
 
     media_type = "text/event-stream"
 

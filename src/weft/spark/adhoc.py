@@ -1,4 +1,4 @@
-"""One-time queries: what the kept slices of a running job can answer, at once and without a Spark job."""
+"""Ad-hoc queries: answered once, from the kept slices of a running job, without a Spark job."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.physical.planner import Planner
 
 CHANGED_MEANWHILE = 5
-"""How often the state may be merged by a batch while it is read before a question is given up."""
+"""Attempts to read the state while batches merge it, before the query is refused."""
 
 
 class CannotAsk(RunError):
-    """A one-time query that the kept slices cannot answer."""
+    """An ad-hoc query that the kept slices cannot answer."""
 
 
 class StateMoved(Exception):
@@ -27,15 +27,15 @@ class StateMoved(Exception):
 
 
 def ask(planner: Planner, acq: ACQ, physical: PhysicalPlan, state_store: StateStore, record: BatchRecord) -> pa.Table:
-    """Every window of the query that the slices of the record hold whole and that its watermark has passed."""
+    """Every window of the query whose slices are all kept and that the watermark of the record has passed."""
     if acq.ttl is not None:
         raise CannotAsk("an ad-hoc query is answered once and has no TTL; leave FOR and UNTIL out, or add it")
     watermark = record.open_watermark
     if watermark is None:
         raise CannotAsk("no slice is kept: " + ("the stream was drained" if record.drained else "no row has come yet"))
-    acq = replace(acq, refresh="exact")  # asked once, there is nothing to refresh
-    asked = replace(planner, options=planner.options.without_lateness()).plan(Workload([acq]))
-    (query,), keys = asked.layout.queries, asked.logical.feeds[0].keys
+    acq = replace(acq, refresh="exact")  # it is answered once: there is nothing to refresh
+    adhoc_plan = replace(planner, options=planner.options.without_lateness()).plan(Workload([acq]))
+    (query,), keys = adhoc_plan.layout.queries, adhoc_plan.logical.feeds[0].keys
     layout = _as_written(physical.layout)
     groupings = dict(enumerate(physical.groupings))
     source = find_source(query, keys, layout, watermark, groupings, record.kept_from(layout))
@@ -47,7 +47,7 @@ def ask(planner: Planner, acq: ACQ, physical: PhysicalPlan, state_store: StateSt
 
 
 def _as_written(layout: Layout) -> Layout:
-    """Slices grow together in memory only."""
+    """The layout of the slices in the checkpoint: they are compacted in memory only."""
     older = tuple(replace(tree, begins=None) for tree in layout.older)
     return replace(layout.with_trees(lambda tree: replace(tree, begins=None)), older=older)
 

@@ -24,7 +24,7 @@ JARS = "WEFT_CONNECTOR_JARS"
 
 
 class MissingConnector(WeftError):
-    """A connector that could not be had, or that the session was made without."""
+    """A connector that could not be fetched, or that the session was made without."""
 
 
 def connectors(*specs: str | None) -> dict[str, str]:
@@ -111,15 +111,15 @@ class KafkaAddress:
     @classmethod
     def of(cls, spec: str) -> KafkaAddress:
         rest = spec.removeprefix(f"{KAFKA}:").removeprefix("//")
-        place, _, asked = rest.partition("?")
+        place, _, options = rest.partition("?")
         servers, _, topic = place.partition("/")
         if not servers or not topic or "/" in topic:
             raise BadAddress(
                 f"{KAFKA}:{place} names no topic; write kafka:HOST:PORT/TOPIC, with options as ?name=value&name=value"
             )
-        return cls(servers, topic, dict(parse_qsl(asked, keep_blank_values=True)))
+        return cls(servers, topic, dict(parse_qsl(options, keep_blank_values=True)))
 
     def for_spark(self, *own: str) -> dict[str, str]:
-        """What Spark's connector is told: where the brokers are, and every option that is not weft's `own`."""
+        """The options of Spark's connector: the brokers, and every option that is not weft's `own`."""
         passed = {name: value for name, value in self.options.items() if name not in own}
         return {**passed, "kafka.bootstrap.servers": self.servers}

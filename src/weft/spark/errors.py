@@ -1,4 +1,4 @@
-"""What a failure says to a person: one sentence, and what to do where that is known."""
+"""Errors in one sentence for users, with the way out if there is one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RunFailed(RunError):
 
 
 def failure(error: BaseException) -> str:
-    """The sentence inside a failure that a person can use: weft's own, or what the innermost traceback ends with."""
+    """The useful sentence of an error: weft's own, or the last line of the innermost traceback."""
     if isinstance(error, WeftError):
         return str(error)
     lines = str(error).splitlines()
@@ -42,11 +42,11 @@ def failure(error: BaseException) -> str:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether it failed because a disk has no room: what is written of it, or what it came from, says so."""
-    seen: BaseException | None = error
-    while seen is not None:
-        # Spark's message may be of the task that failed alone; the trace that PySpark keeps beside it has the cause.
-        if FULL in str(seen) or FULL in str(getattr(seen, "_stackTrace", "")):
+    """Whether it failed because a disk is full, by its message or that of a cause."""
+    cause: BaseException | None = error
+    while cause is not None:
+        # Spark's message may name only the task that failed; the stack trace that PySpark keeps has the cause.
+        if FULL in str(cause) or FULL in str(getattr(cause, "_stackTrace", "")):
             return True
-        seen = seen.__cause__
+        cause = cause.__cause__
     return False

@@ -70,7 +70,7 @@ class FileStore:
             self.sync()
 
     def sync_files(self, names: Collection[str]) -> None:
-        """Make files durable that others wrote; one that is gone by now is nobody's."""
+        """Make files durable that others wrote; files that are gone by now are skipped."""
         system, root = self._open()
         paths = [f"{root}/{name}" for name in sorted(names)]
         for path in [*paths, *dict.fromkeys(path.rpartition("/")[0] for path in paths)]:
@@ -82,7 +82,7 @@ class FileStore:
                 raise self.error(_explain(path, error)) from error
 
     def sync(self) -> None:
-        """Make durable whatever was written to the folder, by whomever; other file systems than local ones do that."""
+        """Make everything in the folder durable, also files of others; only local file systems need it."""
         if self.local:
             folder = self._open()[1]
             try:
@@ -121,8 +121,8 @@ class FileStore:
         """The files of a folder, by their paths in it."""
         system, root = self._open()
         base = f"{root}/{folder}".rstrip("/")
-        found = system.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=recursive))
-        return sorted(info.path[len(base) + 1 :] for info in found if info.type == fs.FileType.File)
+        infos = system.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=recursive))
+        return sorted(info.path[len(base) + 1 :] for info in infos if info.type == fs.FileType.File)
 
     def delete(self, name: str) -> None:
         system, root = self._open()

@@ -1,4 +1,4 @@
-"""What users hold first: a job woven from queries."""
+"""A job woven from queries, as users see it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from pyspark.sql import DataFrame
 from weft.plan import to_fragment
 from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.errors import NotServed
-from weft.spark.execution.failing_queries import QueriesFailed, blame
+from weft.spark.execution.failing_queries import QueriesFailed, find_failing_queries
 from weft.spark.execution.metrics import BatchMetrics
 from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.execution.woven import WovenQueries, cores
 from weft.spark.files import folder_name
-from weft.spark.options import JobOptions, renamed, with_keywords
+from weft.spark.keywords import renamed, with_keywords
+from weft.spark.options import JobOptions
 from weft.spark.partial.statistics import StatisticsCollector
 from weft.spark.physical.analyzer import AnalyzedStream
 from weft.spark.physical.explain import Format, explain_physical
@@ -54,7 +55,7 @@ def plan_job(stream: DataFrame, queries: Queries, options: JobOptions) -> Job:
     workload = read_queries(queries, options.event_time)
     collector = StatisticsCollector(options, planner.assumed)
     if not stream.isStreaming:
-        collector.look_at_table(stream, workload)
+        collector.sample_table(stream, workload)
     return Job(planner, planner.plan(workload, collector.statistics), collector)
 
 
@@ -93,19 +94,19 @@ class Job(WovenQueries):
             raise NotServed("this stream has no end; use job.start(sink=..., checkpoint=...)")
         target = make_sink(sink)
         target.open(self.physical.layout)
-        places = BucketMap(self.options.buckets or self.cores)
+        bucket_map = BucketMap(self.options.buckets or self.cores)
         begun = time.perf_counter()
         try:
-            with batch_settings(self.stream.sparkSession, places.buckets):
+            with batch_settings(self.stream.sparkSession, bucket_map.buckets):
                 self.collector.collect(self.stream, self._physical)
             # No query joins a bounded table, so FOR has no begin to count from; UNTIL holds.
             physical = self.physical.with_layout(with_ttls(self.physical.layout, ttls_of(self.plan.workload)))
             pipeline = MicroBatchRunner(
-                physical, places, self.options.times, target, synopsis_limit=physical.synopsis_limit
+                physical, bucket_map, self.options.times, target, synopsis_limit=physical.synopsis_limit
             )
             return pipeline.run_bounded(self.stream, begun)[1]
         except Exception as error:
-            failed = blame(error, self.stream, self.plan.workload, self.planner)
+            failed = find_failing_queries(error, self.stream, self.plan.workload, self.planner)
             if failed:
                 raise QueriesFailed(failed) from error
             raise

@@ -5,25 +5,17 @@ Nothing here imports Spark, so that `weft run --help` starts no JVM.
 
 from __future__ import annotations
 
-import inspect
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from fractions import Fraction
-from functools import cache, wraps
-from typing import Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar, get_args, get_type_hints
+from functools import cache
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from weft.model import WeftError
 from weft.optimizer import STRATEGIES
 from weft.optimizer.choose_techniques import Latency, known_latency
 from weft.spark.errors import NotServed
 from weft.sql import duration
-
-P = ParamSpec("P")
-First = TypeVar("First")
-Second = TypeVar("Second")
-Result = TypeVar("Result")
 
 Late = Literal["drop", "update", "side"]
 Phantoming = Literal["auto", "always", "never"]
@@ -192,75 +184,9 @@ def declarations() -> dict[str, tuple[Any, Option]]:
     return {field.name: get_args(hints[field.name]) for field in fields(JobOptions)}
 
 
-def with_keywords(
-    name: str, function: Callable[[First, Second, JobOptions], Result], options: Callable[P, JobOptions]
-) -> Callable[Concatenate[First, Second, P], Result]:
-    """The function as one that takes each of the `JobOptions` as a keyword argument.
-
-    Type checkers and editors see the names, types and defaults of the fields; `help()` also shows their text.
-    """
-    leading = list(inspect.signature(function).parameters.values())[:2]
-    signature = inspect.Signature([*leading, *inspect.signature(options).parameters.values()])
-
-    def call(*args: Any, **kwargs: Any) -> Result:
-        kwargs = current_names(kwargs, RENAMED)
-        for unknown in kwargs.keys() - signature.parameters:
-            raise UnknownOption(f"{name} has no option {unknown!r}; {_nearest(unknown, list(signature.parameters))}")
-        arguments = signature.bind(*args, **kwargs).arguments
-        first, second = (arguments.pop(parameter.name) for parameter in leading)
-        return function(first, second, JobOptions(**arguments))
-
-    call.__name__, call.__qualname__, call.__module__ = name, name, function.__module__
-    call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{options_text()}"
-    call.__signature__ = signature  # type: ignore[attr-defined]
-    return call
-
-
 def options_text() -> str:
     """One line per option, for `help()` and the reference page."""
     return "\n".join(f"- `{name}`: {option.help}" for name, (_, option) in declarations().items())
-
-
-def renamed(**names: str) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
-    """A function whose keyword arguments had other names: `renamed(old="new")` takes both, and warns of the old one."""
-
-    def wrap(function: Callable[P, Result]) -> Callable[P, Result]:
-        @wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> Result:
-            return function(*args, **current_names(kwargs, names))
-
-        return call
-
-    return wrap
-
-
-def current_names(arguments: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The arguments under the names that they have today.
-
-    >>> current_names({"rate": 5}, {"retain": "retention"})
-    {'rate': 5}
-    """
-    current: dict[str, Any] = {}
-    for name, value in arguments.items():
-        if name in names:
-            warn_renamed(f"{name}=", f"{names[name]}=", stacklevel=4)
-        if names.get(name, name) in current or (name in names and names[name] in arguments):
-            raise BadOptions(f"{names.get(name, name)} is given twice; leave its earlier name out")
-        current[names.get(name, name)] = value
-    return current
-
-
-def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
-    warnings.warn(f"{old} is deprecated; use {new}", DeprecationWarning, stacklevel=stacklevel)
-
-
-def _nearest(name: str, names: list[str]) -> str:
-    """
-    >>> _nearest("watermak", ["watermark", "late"]), _nearest("x", ["watermark", "late"])
-    ("did you mean 'watermark'?", 'choose from watermark, late')
-    """
-    near = get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(names)}"
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -310,7 +236,7 @@ class TimeOptions:
         }
         lengths = {field: _length(name, text) for field, (name, text) in texts.items() if text is not None}
         if lengths.get("idle_timeout") == 0:
-            raise BadOptions("idle_timeout must be longer than nothing; leave it out to wait for rows")
+            raise BadOptions("idle_timeout must be longer than 0; leave it out to wait for rows")
         return cls(late=late, **lengths)  # type: ignore[arg-type]
 
 
@@ -320,5 +246,5 @@ def _length(name: str, text: str) -> int:
     except ValueError as error:
         raise BadOptions(f"{name}: {error}; write it as '10 seconds' or '1 hour'") from None
     if micros < 0:
-        raise BadOptions(f"{name} cannot be shorter than nothing, got {text!r}")
+        raise BadOptions(f"{name} cannot be negative, got {text!r}")
     return micros

@@ -1,4 +1,4 @@
-"""What users hold of a job that runs: its answers, its metrics, and its queries as they come and go."""
+"""A running job, as users see it: its answers, its metrics, and its queries, which join and leave."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Run:
         trigger: str | None,
         available_now: bool,
         late_sink: SideOutput | None = None,
-        tap: AnswerListener | None = None,
-        bad_sink: SideOutput | None = None,
+        listener: AnswerListener | None = None,
+        corrupt_sink: SideOutput | None = None,
     ) -> None:
         self.job = job
         self.sink = sink
@@ -58,10 +58,10 @@ class Run:
         self.checkpoint = Checkpoint(CheckpointFiles(folder or str(self._temporary)))
         with ExitStack() as undo:  # where starting fails
             undo.callback(self._forget)
-            begun = start(job, self.checkpoint, Outputs(sink, late_sink, tap, bad_sink), interval, undo)
+            begun = start(job, self.checkpoint, Outputs(sink, late_sink, listener, corrupt_sink), interval, undo)
             self._driver = StreamExecution(job, begun, trigger, available_now)
             undo.pop_all()
-        self._live = begun.live
+        self._registry = begun.registry
         self.query: StreamingQuery = self._driver.query
 
     @property
@@ -79,8 +79,8 @@ class Run:
         self._forget()
 
     def drain(self) -> None:
-        """The stream has ended: answer the windows that are still open, after those who read the source again have done
-        so. Nothing can be read afterwards, and no query can join.
+        """The stream has ended: answer the windows that are still open, after backfills are complete.
+        Nothing can be read afterwards, and no query can join.
         """
         self._driver.drain()
         self._forget()
@@ -96,19 +96,19 @@ class Run:
         return self.sink.tables()
 
     def queries(self) -> list[str]:
-        """Who is in the job, from the next batch on at the latest."""
-        return [q.name for q in self._live.plan.workload]
+        """The names of the queries in the job, from the next batch on at the latest."""
+        return [q.name for q in self._registry.plan.workload]
 
     def plan(self) -> Plan:
-        """The plan of these queries, which holds from the next batch on at the latest."""
-        return self._live.plan
+        """The plan of these queries, in use from the next batch on at the latest."""
+        return self._registry.plan
 
     def add(
         self, queries: Queries, *, since: Since = "now", begin: str | None = None, for_: str | None = None
     ) -> list[str]:
         """Queries that join with the next batch, by name.
 
-        `since="now"`: their first window is the first that begins after every row seen so far. `since="state"`: the
+        `since="now"`: their first window is the first that begins after every row read so far. `since="state"`: the
         first that the kept slices can answer in full, where some tree has the slices; `run.since(name)` says which.
         `since="source"`: all that the source has, or windows from `begin='2026-01-01 00:00:00'` (UTC) on; the source is
         read again beside the job, and they answer when that is done.
@@ -122,7 +122,7 @@ class Run:
             except ValueError as error:
                 raise CannotChange(f'{error}; give a time such as for_="8 hours"') from None
             parsed = [replace(query, ttl=ttl) for query in parsed]
-        return self._live.add(parsed, since, _time(begin, since))
+        return self._registry.add(parsed, since, _time(begin, since))
 
     def _read(self, queries: Queries) -> list[ACQ]:
         event_time = self.job.planner.options.event_time
@@ -131,12 +131,12 @@ class Run:
         return list(read_queries(queries, event_time))
 
     def preview(self, queries: Queries) -> tuple[Plan, Plan]:
-        """The plan as it is, and as it would be if the queries joined; the job goes on as it was."""
-        return self._live.preview(self._read(queries))
+        """The plan as it is, and as it would be if the queries joined; the job does not change."""
+        return self._registry.preview(self._read(queries))
 
     def drop(self, *names: str) -> None:
         """Queries that leave with the next batch; what they answered stays."""
-        self._live.drop(list(names))
+        self._registry.drop(list(names))
 
     def replace(self, name: str, query: str) -> None:
         """Another query under the name of one that is there, from the next batch on.
@@ -150,10 +150,10 @@ class Run:
                 f"one query named {name} can take its place, not {', '.join(q.name for q in parsed)}; "
                 "leave CREATE VIEW out, or name it alike"
             )
-        self._live.replace(parsed[0])
+        self._registry.replace(parsed[0])
 
     def ask(self, query: str) -> pa.Table:
-        """Answer a query once, from the slices that the job keeps: every window that they hold whole and that the
+        """Answer a query once, from the slices that the job keeps: every window whose slices are all kept and that the
         watermark has passed. `weave(retention="6 hours")` keeps more. Its keys may be some of another query's.
         """
         parsed = parse(query, event_time=self.job.planner.options.event_time, name="asked")
@@ -171,25 +171,25 @@ class Run:
 
     def since(self, name: str) -> str | None:
         """The begin of the first window that the query answers; None: it was there from the start."""
-        return iso(self._live.since(name))
+        return iso(self._registry.since(name))
 
     def until(self, name: str) -> str | None:
         """The end of the query's TTL, in event time, once it has begun; None: it stays."""
-        return iso(self._live.until(name))
+        return iso(self._registry.until(name))
 
     def changes(self) -> list[dict[str, Any]]:
-        """Every change of the plan: from which batch on, why, what the plan cost before and after in operations a
-        second, and how many queries and trees it has.
+        """Every change of the plan: from which batch on, why, what the plan cost before and after in operations
+        per second, and how many queries and trees it has.
         """
-        return self._live.changes()
+        return self._registry.changes()
 
     def _free_name(self) -> str:
-        taken = {*self.queries(), *self._live.former_names()}
+        taken = {*self.queries(), *self._registry.former_names()}
         return next(name for n in count(1) if (name := f"q{n}") not in taken)
 
     @property
     def watermark(self) -> int | None:
-        """In microseconds; None: no row has come yet, or every window is answered."""
+        """In microseconds; None: no row has arrived yet, or every window is answered."""
         return self._driver.progress.watermark
 
     def batches(self) -> list[BatchMetrics]:
@@ -219,9 +219,9 @@ class Run:
         """Where the run stands: counters from the start of the job, rates over its latest batches; plan changes and the
         seconds of each phase from the start of this run.
         """
-        live = self._live
+        registry, progress = self._registry, self._driver.progress
         return show_metrics(
-            self._driver.progress, time.time(), live.plan, live.version, live.backfilling(), live.failed()
+            progress, time.time(), registry.plan, registry.version, registry.backfilling(), registry.failed()
         )
 
 

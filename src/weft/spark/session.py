@@ -41,7 +41,7 @@ BATCH_SETTINGS: Mapping[str, str] = {
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # Partials are cached for a moment: packing them would take longer than moving them.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
-    # A partial's trip to Python is paid a batch of rows, not a row.
+    # The transfer of partials to Python costs per Arrow batch, not per row.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
     # A worker that dies says where it was.
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
@@ -128,7 +128,7 @@ def require_java() -> None:
 
 
 def require_classic(stream: DataFrame) -> None:
-    """A job lives in the driver: there are its plan, the queries that come and go, and what a batch follows from."""
+    """A job lives in the driver: its plan, its queries and the record of its batches are there."""
     if not isinstance(stream, ClassicDataFrame):
         raise NotOverConnect(
             "this DataFrame is of a Spark Connect session. There the function of foreachBatch is sent to a process of "

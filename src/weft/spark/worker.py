@@ -1,4 +1,4 @@
-"""Memory of Python workers: what a batch frees, the next one takes again, and what stays is not looked at."""
+"""Memory of Python workers: a batch reuses what the one before freed, and the garbage collector skips what stays."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pyarrow as pa
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 LARGEST = 1 << 30
 SMALLER = 32 << 20
-"""What older C libraries take at most as threshold."""
+"""The largest threshold that older C libraries accept."""
 
 
 @cache
 def keep_freed_memory() -> bool:
     """Let this process keep what it frees; whether the C library knows how.
 
-    Columns of a batch are as long as those of the batch before. By default each large one is mapped anew and unmapped
-    again, and touching its pages for the first time takes longer than all the work on them.
+    Columns of a batch are as long as those of the batch before. By default each large one is mapped and unmapped
+    again, and the first access to its pages takes longer than all the work on them.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:  # not glibc
@@ -40,7 +40,7 @@ def freeze_what_stays() -> None:
 
     Spark collects garbage after every task, and the next one waits for it: modules and kernels are a hundred thousand
     objects, and to look at all of them takes a tenth of a second, often longer than the task. Kernels come with the
-    queries that need them, so it is done again after the second task, the fourth, the eighth.
+    queries that need them, so this is repeated after the second task, the fourth, the eighth.
     """
     task = next(_TASKS)
     if task & (task - 1) == 0:

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from weft.spark.execution.batch_input import BatchInput, summarize
-from weft.spark.partial.aggregate import place
+from weft.spark.partial.aggregate import partition_by_bucket
 from weft.spark.session import batch_settings
 
 
@@ -18,7 +18,7 @@ def test_buckets_are_looked_at_where_they_are_in_one_stage(spark: Any) -> None:
     )  # fmt: skip
     context = spark.sparkContext
     with batch_settings(spark, 3):
-        partials = place(numbers, 3).persist()
+        partials = partition_by_bucket(numbers, 3).persist()
         try:
             assert partials.count() == 60
             context.setJobGroup("looking", "a test")
@@ -34,5 +34,7 @@ def test_buckets_are_looked_at_where_they_are_in_one_stage(spark: Any) -> None:
 
 
 def test_a_batch_without_rows_says_nothing(spark: Any) -> None:
-    nothing = place(spark.range(0).selectExpr("0 AS bucket", "0 AS feed", "id AS slice", "id AS latest"), 2)
+    nothing = partition_by_bucket(
+        spark.range(0).selectExpr("0 AS bucket", "0 AS feed", "id AS slice", "id AS latest"), 2
+    )
     assert summarize(nothing, F.lit(1)) == BatchInput(None, None, 0, 0, 1.0)

@@ -38,23 +38,23 @@ def test_places_by_weight_even_out_what_hashing_leaves_uneven() -> None:
     random = Random(3)
     groups = Counter(random.randrange(SLOTS) for _ in range(100))
     hashed, placed = [0] * 8, [0] * 8
-    homes = BucketMap.weighed(8, groups).homes
+    bucket_by_slot = BucketMap.weighed(8, groups).bucket_by_slot
     for slot, weight in groups.items():
         hashed[slot % 8] += weight
-        placed[homes[slot]] += weight
+        placed[bucket_by_slot[slot]] += weight
     assert max(placed) <= 1.05 * sum(placed) / 8 < max(hashed)
 
 
 def test_slots_that_were_not_seen_are_spread_too() -> None:
-    homes = BucketMap.weighed(4, {0: 1000.0}).homes
-    assert max(Counter(homes[1:]).values()) <= SLOTS / 3 + 1, "the heavy one is alone, the rest in threes"
+    bucket_by_slot = BucketMap.weighed(4, {0: 1000.0}).bucket_by_slot
+    assert max(Counter(bucket_by_slot[1:]).values()) <= SLOTS / 3 + 1, "the heavy one is alone, the rest in threes"
 
 
 def test_spark_finds_each_slot_in_its_bucket(spark: Any) -> None:
-    places = BucketMap.weighed(3, {slot: float(slot % 7) for slot in range(SLOTS)})
-    found = spark.range(2 * SLOTS).selectExpr(f"{places.bucket('CAST(id AS INT)')} AS bucket").collect()
-    assert [row["bucket"] for row in found] == 2 * list(places.homes)
-    assert set(places.homes) == {0, 1, 2}
+    bucket_map = BucketMap.weighed(3, {slot: float(slot % 7) for slot in range(SLOTS)})
+    found = spark.range(2 * SLOTS).selectExpr(f"{bucket_map.bucket('CAST(id AS INT)')} AS bucket").collect()
+    assert [row["bucket"] for row in found] == 2 * list(bucket_map.bucket_by_slot)
+    assert set(bucket_map.bucket_by_slot) == {0, 1, 2}
 
 
 def test_a_checkpoint_without_its_places_is_refused(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def test_a_zipf_stream_is_divided_evenly_by_its_partials(spark: Any) -> None:
     job = weave(rows, "SELECT k, sum(v) AS s FROM stream GROUP BY k, window(ts, '10 seconds', '1 second')")
     partials = rows.selectExpr("date_trunc('SECOND', ts) AS slice", "k").distinct()
 
-    def imbalance(places: BucketMap) -> float:
-        at = partials.selectExpr(f"{places.bucket('hash(k)')} AS bucket").groupBy("bucket").count().collect()
+    def imbalance(bucket_map: BucketMap) -> float:
+        at = partials.selectExpr(f"{bucket_map.bucket('hash(k)')} AS bucket").groupBy("bucket").count().collect()
         return max(row["count"] for row in at) * 8 / sum(row["count"] for row in at)
 
     assert imbalance(weigh(rows, job.physical, 8)) <= 1.1 < imbalance(BucketMap(8))

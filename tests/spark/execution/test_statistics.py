@@ -89,7 +89,7 @@ def test_filters_move_to_other_classes_only_where_that_is_cheaper_by_more_than_t
     assert [len(found.classes) for found in (together, apart)] == [1, 2]
     said = better_classes([together], lambda f, keys: unlike, TOLERANCE)
     assert said is not None
-    assert said.startswith("signatures were counted anew: 18 filters by k in 2 passes of 12 and 6, not one pass, a ")
+    assert said.startswith("signatures were counted again: 18 filters by k in 2 passes of 12 and 6, not one pass, a ")
     assert better_classes([together], lambda f, keys: unlike, Fraction(10)) is None, "not by so much"
     assert better_classes([together], lambda f, keys: alike, TOLERANCE) is None, "they are right"
     assert better_classes([together], lambda f, keys: None, TOLERANCE) is None, "nothing was counted"
@@ -115,8 +115,8 @@ def test_filters_are_in_other_classes_when_other_signatures_come(
     reasons = [c["reason"] for c in changes]
     assert [r.partition(", a row costs")[0] for r in reasons] == [
         "woven",
-        "signatures were counted anew: 18 filters by k in one pass, not 2 passes of 12 and 6",
-        "signatures were counted anew: 18 filters by k in 2 passes of 12 and 6, not one pass",
+        "signatures were counted again: 18 filters by k in one pass, not 2 passes of 12 and 6",
+        "signatures were counted again: 18 filters by k in 2 passes of 12 and 6, not one pass",
     ]
     assert all(c["cost_before"] == c["cost_after"] for c in changes[1:]), "the trees are the plan's, and stay"
     run.drain()
@@ -155,7 +155,7 @@ def test_other_phantoms_are_chosen_when_rows_come_in_longer_flows(
     run = columns.start(queries, groupings="lfta", table_memory=4 * LEAST_MEMORY)
     settle(run)
     (said,) = [c["reason"] for c in run.changes()][1:]
-    assert said.startswith("groups were counted anew, in flows of "), said
+    assert said.startswith("groups were counted again, in flows of "), said
     assert said.endswith(" in bounded tables, not a b in bounded tables"), said
     assert {tuple(p["phantom"] or ()) for p in run.passes()} == {("a", "b")}
     run.drain()

@@ -11,7 +11,7 @@ import pytest
 
 from weft.spark import weave
 from weft.spark.checkpoint.bucket_map import BucketMap
-from weft.spark.partial.aggregate import sub_aggregate, sub_aggregate_whole
+from weft.spark.partial.aggregate import aggregate_bounded, sub_aggregate
 from weft.spark.physical.plan import FromRows, FromTables, HashTables
 
 
@@ -59,12 +59,12 @@ def test_building_partials_starts_no_spark_job(spark: Any, groupings: str, group
     with counted(spark.sparkContext, f"collecting {name}") as jobs:
         statistics = job.collector.collect(table, job.physical)
     assert jobs.started == 1, "groups; signatures are known"
-    places = BucketMap(2)
+    bucket_map = BucketMap(2)
     with counted(spark.sparkContext, f"building {name}") as jobs:
         plan = job.planner.refine(job.physical, statistics)
         assert isinstance(plan.partials.means, means)
-        partials = sub_aggregate(table, plan, places)
-        of_a_table, rows = sub_aggregate_whole(table, plan, places)
+        partials = sub_aggregate(table, plan, bucket_map)
+        of_a_table, rows = aggregate_bounded(table, plan, bucket_map)
     assert jobs.started == 0
     assert {"bucket", "slice"} <= {*partials.columns, *of_a_table.columns}
     assert bool(rows) == (means is FromRows)

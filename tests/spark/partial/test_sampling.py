@@ -23,4 +23,4 @@ def test_more_rows_are_asked_where_groups_have_not_met_again_yet(groups: int, ro
     slices = (np.arange(SAMPLE) // rows_a_slice).astype(np.uint64)
     mixed = np.uint64(0x9E3779B97F4A7C15)
     sample = GroupSample({"key": drawn * mixed, "slice": slices * mixed}, SAMPLE)
-    assert sample.gathers_on(("slice", "key")) is more
+    assert sample.needs_more_rows(("slice", "key")) is more

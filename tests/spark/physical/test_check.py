@@ -61,7 +61,7 @@ def test_what_the_planner_makes_is_accepted(rolled: PhysicalPlan, in_hash_tables
     [
         (lambda p: with_trees(p, lambda t: replace(t, queries=())), "query by_a is in no tree"),
         (lambda p: with_trees(p, lambda t: replace(t, queries=t.queries * 2)), "query by_a is in 2 trees"),
-        (lambda p: with_trees(p, lambda t: replace(t, home=2)), "tree 0 is in bucket 2 of 2"),
+        (lambda p: with_trees(p, lambda t: replace(t, pinned_bucket=2)), "tree 0 is in bucket 2 of 2"),
         (lambda p: with_trees(p, lambda t: replace(t, components=())), "tree 0 does not keep all components of query"),
         (lambda p: with_trees(p, lambda t: replace(t, filters={None: None})), "does not tell the rows of query by_a"),
         (lambda p: with_trees(p, lambda t: replace(t, edges=Edges(((7_000_000, 0),)))), "within a slice of tree 0"),

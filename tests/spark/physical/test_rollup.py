@@ -123,16 +123,16 @@ def test_groupings_that_do_not_gather_give_the_rows_of_plain_spark(
     for name, rows in plainly(spark, queries).items():
         assert rows.num_rows > 5
         assert_same_rows(answers[name], rows, text=queries[name])
-    scattered = [feed for feed in job.physical.feeds if feed.scatters]
-    in_rows = exchangeable(scattered, job.physical, partial_types(timed(job.stream, job.physical), scattered))
+    sendable = [feed for feed in job.physical.feeds if feed.can_send_rows]
+    in_rows = exchangeable(sendable, job.physical, partial_types(timed(job.stream, job.physical), sendable))
     means = job.physical.partials.means
     assert isinstance(means, FromRows)
     assert means.exchanged == {feed.layout.number for feed in in_rows}
-    assert means.exchanged | means.single_rows == {feed.layout.number for feed in scattered}
+    assert means.exchanged | means.single_rows == {feed.layout.number for feed in sendable}
     sent = [set(feed.keys.values()) for feed in in_rows]
     assert {"s", "t"} in sent
     assert not any({"x", "struct(s, i)"} & keys for keys in sent)
-    assert len(in_rows) < len(scattered) < len(job.physical.feeds)
+    assert len(in_rows) < len(sendable) < len(job.physical.feeds)
 
 
 def test_who_gathers_comes_along_where_rows_are_sent_to_its_buckets_for_others(spark: Any) -> None:

@@ -145,7 +145,7 @@ def test_a_past_that_a_stop_has_cut_short_is_read_by_a_drain(stream: Stream, mon
         reading.stopping.set()
 
     monkeypatch.setattr(BackfillReader, "_read_again", stopped)
-    with pytest.raises(RunFailed, match=r"whole did not get the rows of the past.*drain again"):
+    with pytest.raises(RunFailed, match=r"the backfill of whole is not complete.*drain again"):
         run.drain()
     run.stop()
     monkeypatch.setattr(BackfillReader, "_read_again", read)

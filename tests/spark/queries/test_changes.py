@@ -449,7 +449,9 @@ def test_a_query_that_takes_the_place_of_another_goes_on_without_a_gap_where_the
 def test_a_query_with_other_columns_cannot_take_the_place_of_another(tmp_path: Path) -> None:
     live = begin(loom(), windows_of((12, 6)), tmp_path)
     (other,) = parse(live.plan.workload[0].text.replace("AS value", "AS total"), name="q0")
-    with pytest.raises(CannotChange, match=r"q0 answers \(k string, .*value double\), and what is .* total double\)"):
+    with pytest.raises(
+        CannotChange, match=r"q0 answers \(k string, .*value double\), and its replacement .* total double\)"
+    ):
         live.replace(other)
     with pytest.raises(CannotChange, match="there is no query q7; there are q0"):
         live.replace(acq("q7", Window(6, 6)))
@@ -534,7 +536,7 @@ def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(
     live.wait_for_plan()
     live.take_up(1, BatchRecord(0, 5, 5))
     change = live.changes()[-1]
-    assert (change["reason"], change["trees"]) == ("replanned: 100,000,000 rows a second, not 2,000", 1)
+    assert (change["reason"], change["trees"]) == ("replanned: 100,000,000 rows per second, not 2,000", 1)
     assert change["cost_after"] < change["cost_before"]
     assert change["cost_before"] > before, "the trees of before at the rate of now"
 
@@ -568,7 +570,7 @@ def test_other_phantoms_by_new_counts_are_told_of(tmp_path: Path) -> None:
     for fed in (None, "AB A B", "AB A B", "AB(A B)"):
         live.note_feeding(Feeding(fed))
     live.take_up(1, BatchRecord(0, 5, 5))
-    assert [c["reason"] for c in live.changes()] == ["woven", "groups were counted anew: AB(A B), not AB A B"]
+    assert [c["reason"] for c in live.changes()] == ["woven", "groups were counted again: AB(A B), not AB A B"]
 
 
 def test_a_phantom_that_longer_flows_have_chosen_is_told_with_their_length(tmp_path: Path) -> None:
@@ -577,7 +579,7 @@ def test_a_phantom_that_longer_flows_have_chosen_is_told_with_their_length(tmp_p
     live.note_feeding(Feeding("A B", 1.04))
     live.note_feeding(Feeding("AB(A B)", 31.4))
     live.take_up(1, BatchRecord(0, 5, 5))
-    said = "groups were counted anew, in flows of 31.4 rows, not 1.0: AB(A B), not A B"
+    said = "groups were counted again, in flows of 31.4 rows, not 1.0: AB(A B), not A B"
     assert [c["reason"] for c in live.changes()] == ["woven", said]
 
 

@@ -1,4 +1,4 @@
-"""Which batches count: a record per batch, written last.
+"""Which batches are committed: a record per batch, written last.
 
 batches/00000007.json   the record of batch 7; it names every segment of the state, or those that were added and
                         removed since the record before
@@ -24,7 +24,7 @@ from weft.spark.checkpoint.state_store import Segment
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """A batch that counts. Counters run from the start of the job."""
+    """A committed batch. Counters run from the start of the job."""
 
     batch: int
     watermark: int | None = None
@@ -46,15 +46,15 @@ class BatchRecord:
     empty_batches: int = 0
     """Batches that Spark does not number: those without rows, while the stream was idle or at its end."""
     kept: Mapping[int, int] = field(default_factory=dict)
-    """The slice from which on each tree has all rows that it ever got (see `engine.plan_transition`)."""
+    """By tree, the first slice from which it has kept all its rows (see `engine.plan_transition`)."""
     schedule: Schedule = field(default_factory=Schedule)
     """Of queries with SLIDE AT MOST: when each was answered, and what the next batch may spend."""
     changed_segments: int = 0
     """Segments added and removed since the last record that names them all; 0: this record does."""
     input_digest: str = ""
-    """Stands for the rows that the batch read (see `spark_offsets`); earlier versions did not write it."""
+    """Identifies the rows that the batch read (see `spark_offsets`); earlier versions did not write it."""
     bucket_map_file: str = ""
-    """Says which bucket a group is in; empty: groups are hashed to the buckets."""
+    """The file of the bucket map; empty: groups are hashed to the buckets."""
 
     @classmethod
     def initial(cls) -> BatchRecord:
@@ -108,7 +108,7 @@ class BatchLog:
     files: CheckpointFiles
 
     def newest(self) -> BatchRecord:
-        """The last batch that counts. Its record may follow others, back to one that names every segment."""
+        """The last committed batch. Its record may depend on others, back to one that names every segment."""
         names = [n for n in self.files.names("batches") if n.endswith(".json") and not n.startswith(".")]
         later: list[dict[str, Any]] = []
         for name in reversed(names):
@@ -126,7 +126,7 @@ class BatchLog:
         return BatchRecord.initial()
 
     def commit(self, record: BatchRecord, before: BatchRecord) -> tuple[BatchRecord, int]:
-        """The batch counts from here on; what only its predecessors needed goes. Also says how many bytes were written.
+        """Commit the batch, and delete what only its predecessors needed. Also returns the bytes written.
 
         A record names what changed since `before`, until that would be more than the state has segments: so what is
         written per batch does not grow with what is kept. After the initial record it names every segment.
@@ -183,7 +183,7 @@ def _record_from(value: Mapping[str, Any], later: Sequence[Mapping[str, Any]]) -
         for bucket, added in value["segments"].items():
             stay = [s for s in segments.get(int(bucket), ()) if s.path not in gone]
             segments[int(bucket)] = stay + list(map(Segment.from_json, added))
-    # Earlier versions of this format wrote fewer keys: what is missing was nothing then.
+    # Earlier versions of this format wrote fewer keys; the defaults are what they meant.
     return BatchRecord(
         batch=value["batch"],
         watermark=value["watermark"],
@@ -222,7 +222,7 @@ def _schedule_json(schedule: Schedule) -> dict[str, Any]:
 
 
 def _schedule_from(value: Mapping[str, Any]) -> Schedule:
-    """Earlier versions wrote fewer keys: what is missing is as it is before the first batch."""
+    """Earlier versions wrote fewer keys; missing values are those before the first batch."""
     first, pace = Schedule(), value.get("pace", {})
     refuse_unknown_keys(value, _schedule_json(first), "a schedule")
     refuse_unknown_keys(pace, ("behind", "patient"), "the pace of a schedule")

@@ -1,8 +1,8 @@
-"""Changes of the queries that are in no plan yet: they were accepted, so a restart makes them.
+"""Changes of the queries that are in no plan yet: they were accepted, so a restart applies them.
 
     asked/00000003.json   the third change since the checkpoint began
 
-A plan says how many changes it has taken in; those are deleted after it is written.
+A plan says how many changes are part of it; these are deleted after it is written.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ class ChangeRecord:
     """The text of each, by name."""
     joining: tuple[JoiningQuery, ...] = ()
     how: Mapping[str, str] = field(default_factory=dict)
-    """What those that join see of the past, by name."""
+    """What each joining query sees of earlier rows, by name."""
     begin: int | None = None
-    """Of those that read the source again: rows before it are left out; None: none are."""
+    """For backfills: rows before it are left out; None: no row is."""
 
 
 def write_change(files: CheckpointFiles, number: int, change: ChangeRecord) -> None:
     files.write_json(_name(number), _to_json(change))
 
 
-def read_changes(files: CheckpointFiles, taken: int) -> dict[int, ChangeRecord]:
-    """By number, all after those that a plan has taken in."""
+def read_changes(files: CheckpointFiles, applied: int) -> dict[int, ChangeRecord]:
+    """By number, all changes after the `applied` first ones, which are in a plan."""
     numbers = [int(name.removesuffix(".json")) for name in files.names("asked") if name[:8].isdigit()]
-    return {number: _from_json(files.read_json(_name(number))) for number in sorted(numbers) if number > taken}
+    return {number: _from_json(files.read_json(_name(number))) for number in sorted(numbers) if number > applied}
 
 
-def delete_changes(files: CheckpointFiles, taken: int) -> None:
+def delete_changes(files: CheckpointFiles, applied: int) -> None:
     for name in files.names("asked"):
-        if name[:8].isdigit() and int(name.removesuffix(".json")) <= taken:
+        if name[:8].isdigit() and int(name.removesuffix(".json")) <= applied:
             files.delete(f"asked/{name}")
 
 

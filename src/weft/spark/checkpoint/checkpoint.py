@@ -1,11 +1,11 @@
 """What a run keeps in its checkpoint folder to survive a restart.
 
-job.json                what the job was made with: a restart must agree
-identity.json           a name of the job, for sinks that note which batch of which job they have
+job.json                settings of the job that a restart must not change
+identity.json           a unique name of the job, for sinks that record which batch of which job they have
 plans/00000005.json     the plan from batch 5 on (see `plan_log`)
 asked/00000003.json     a change that is in no plan yet (see `change_log`)
 batches/00000007.json   the record of a batch (see `batch_log`)
-places/first.json       which bucket each share of the groups is in (see `bucket_map`); others after a rescale
+places/first.json       the bucket of each slot (see `bucket_map`); another file after each rescale
 segments/...            what each bucket added to its state (see `state_store`)
 spark/                  Spark's own offsets and commits (see `spark_offsets`)
 """
@@ -30,7 +30,7 @@ FIRST_BUCKET_MAP = "places/first.json"
 
 @dataclass(frozen=True, slots=True)
 class JobSettings:
-    """What a job was made with, and a restart must agree with; in microseconds."""
+    """Settings that a restart must not change; in microseconds."""
 
     watermark_delay: int = 0
     allowed_lateness: int = 0
@@ -59,7 +59,7 @@ class Checkpoint:
         return StateStore(self.files)
 
     def agree(self, settings: JobSettings) -> None:
-        """Write down what the job is made with, or compare it with what was written."""
+        """Write the settings, or compare them with the written ones."""
         wanted = settings.to_json()
         if not self.files.exists("job.json"):
             self.files.write_json("job.json", wanted)
@@ -83,7 +83,7 @@ class Checkpoint:
         return str(self.files.read_json("identity.json")["job"])
 
     def bucket_map(self, record: BatchRecord) -> tuple[BucketMap | None, str]:
-        """Which bucket the groups of the state are in, and the file that says so; None: there is no state yet."""
+        """The bucket map of the state, and its file; None: there is no state yet."""
         name = FIRST_BUCKET_MAP if record.is_initial else record.bucket_map_file
         if not name:
             return BucketMap(len(record.segments)), ""
@@ -115,7 +115,7 @@ class Checkpoint:
     def repair(self, record: BatchRecord) -> list[str]:
         """Remove what a run that was killed left behind: half-written files, and segments that no record names.
 
-        Says which files those were.
+        Returns their names.
         """
         named = record.paths
         segments = (f"segments/{name}" for name in self.files.names("segments", recursive=True))

@@ -1,9 +1,9 @@
-"""The plans of a run, one after another: each is written before the first batch that runs by it.
+"""The plans of a run, one after another: each is written before the first batch that uses it.
 
     plans/00000007.json   the plan from batch 7 on: its queries, its trees, and what each query reads of former trees
 
-A restart reads the newest, and goes on from it with the queries of that start: the same ones, or others. Of the plans
-before it only a summary stays. The keys in a file are the format, the names in Python are not: the functions
+A restart reads the newest and continues from it, with the same queries or others. Of earlier plans only a summary is
+kept. The keys in a file are the format, the names in Python are not: the functions
 `..._json` and `..._from` are the only places that know both.
 """
 
@@ -25,7 +25,7 @@ from weft.plan import Plan
 from weft.spark.checkpoint.files import CheckpointFiles, refuse_unknown_keys
 
 PLANS_KEPT = 1000
-"""Plans whose summaries stay."""
+"""Plans whose summaries are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class BackfillRecord:
     begin: int | None
     """Rows before it are left out; None: none are."""
     folder: str = ""
-    """Where their partials are put together; earlier versions had one for each name."""
+    """The folder of their partials; earlier versions had one per name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +61,28 @@ class PlanRecord:
     """A plan as the next one, or a restart, needs it."""
 
     batch: int
-    """The first batch that runs by it."""
+    """The first batch that uses it."""
     texts: Mapping[str, str]
-    """Each query as plain Spark would run it, or as it was written where Spark has no words for it."""
+    """The text of each query: as plain Spark would run it, or as written if Spark has no syntax for it."""
     standing: PlanPools
     groupings: tuple[tuple[str, ...], ...]
     """The key expressions of each grouping, by its number."""
     joined: tuple[str, ...] = ()
-    """Queries that joined while the job ran: a restart keeps them, though nobody gives them again."""
+    """Queries that joined while the job ran: a restart keeps them, also if they are not in its queries."""
     dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What left while the job ran, by name: a restart leaves these texts out, though they are given again."""
+    """The texts of queries that left while the job ran, by name: a restart ignores them in its queries."""
     next_tree: int = 0
-    """Numbers that trees were given since the checkpoint began; earlier versions did not say."""
+    """The next tree number since the checkpoint began; earlier versions did not write it."""
     changes_applied: int = 0
-    """Changes that it has taken in, of those that were asked for (see `change_log`)."""
+    """The number of changes that are part of the plan (see `change_log`)."""
     fresh: tuple[str, ...] = ()
     """Queries whose first batch this is."""
     ttls: Mapping[str, Ttl] = field(default_factory=dict)
-    """Until when queries live that do not stay for ever."""
+    """The end of queries with a TTL."""
     pending_backfills: Mapping[str, BackfillRecord] = field(default_factory=dict)
-    """Queries that wait for their past."""
+    """Queries whose backfill is not complete."""
     completed_backfills: Mapping[str, BackfillRecord] = field(default_factory=dict)
-    """Queries whose past joins with this batch."""
+    """Queries whose backfill this batch takes in."""
     changes: tuple[PlanChange, ...] = ()
     """What led from the plan before to this one, in order."""
 
@@ -93,13 +93,13 @@ class PlanRecord:
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """What stays of a plan after the next one."""
+    """What is kept of a plan after the next one is written."""
 
     batch: int
     changes: tuple[PlanChange, ...]
     queries: int
     trees: tuple[int, ...]
-    """Numbers of the trees that there was state of, those of former plans too."""
+    """Numbers of the trees with state, also those of former plans."""
     older_trees: int
     """How many of them were of former plans."""
 
@@ -181,7 +181,7 @@ def _plan_json(record: PlanRecord) -> dict[str, Any]:
 
 
 def _plan_from(value: Mapping[str, Any]) -> PlanRecord:
-    """Earlier versions of this format wrote fewer keys: what is missing was nothing then."""
+    """Earlier versions of this format wrote fewer keys; the defaults are what they meant."""
     readers = {name: Reader(r["since"], tuple(r["pools"])) for name, r in value["readers"].items()}
     current, older = (tuple(map(_tree_from, value[part])) for part in ("current", "older"))
     return PlanRecord(

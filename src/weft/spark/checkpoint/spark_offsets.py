@@ -1,4 +1,4 @@
-"""Spark's own notes of the streaming query, which a checkpoint stands on as much as on its records.
+"""The offset and commit logs of Spark's streaming query, which a checkpoint depends on as much as on its records.
 
     spark/sources/0/7   what a source has found; a folder of files notes their names
     spark/offsets/7     which rows batch 7 has; written before the batch
@@ -33,7 +33,7 @@ class SparkOffsets:
         self._durable = durable
 
     def digest(self, batch: int) -> str:
-        """What stands for the rows of a batch: the same for the same rows."""
+        """Identifies the rows of a batch: equal for equal rows."""
         # The first two lines are the format, and when the batch was begun under which settings.
         parts = self._store.read(f"offsets/{batch}").to_pybytes().split(b"\n")[2:]
         for folder, number in self._read_up_to(batch).items():
@@ -60,7 +60,7 @@ class SparkOffsets:
         return [*commits, *sources, *(following if spoilt else ()), *sorted(begun), *sorted(lonely)]
 
     def repair(self, last: int) -> list[str]:
-        """Remove these: Spark cannot start with them, and begins the batch again. Says which files those were."""
+        """Remove these: Spark cannot start with them, and begins the batch again. Returns their names."""
         torn = self.torn(last)
         for name in torn:
             folder, _, number = name.rpartition("/")

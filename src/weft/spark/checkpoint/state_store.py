@@ -19,10 +19,10 @@ from weft.engine import Layout, State
 from weft.spark.checkpoint.files import CheckpointFiles, refuse_unknown_keys
 
 FAN_IN = 8
-"""So many segments of one level are merged into one of the next: a partial is rewritten once per level."""
+"""Segments of one level that are merged into one of the next: a partial is rewritten once per level."""
 
 LARGE = 1 << 20
-"""Bytes from which segments are no longer merged: how often a partial is rewritten depends on the batch alone."""
+"""Bytes from which segments are no longer merged, so that the rewrites of a partial are bounded."""
 
 
 class SegmentPart(NamedTuple):
@@ -125,9 +125,9 @@ class StateStore:
         needed: Mapping[int, int],
     ) -> tuple[tuple[Segment, ...], int]:
         """Add what the batch brought, drop segments that no open window needs, and merge the newest `FAN_IN` of a level
-        into one while they are small. Also says how many bytes were written.
+        into one while they are small. Also returns the bytes written.
 
-        `needed` says, for each tree, the earliest slice that an open window covers; trees missing from it are done.
+        `needed` has, by tree, the earliest slice that an open window covers; other trees are no longer needed.
         """
         fresh = self.write(bucket, batch, tables)
         written = [] if fresh is None else [fresh]
@@ -159,7 +159,7 @@ class StateStore:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Dictionaries of different segments differ: written out, they can stand in one table."""
+    """Without dictionaries: those of different segments differ, and one table cannot have both."""
     for i, column in enumerate(table.columns):
         if pa.types.is_dictionary(column.type):
             table = table.set_column(i, table.field(i).name, column.cast(column.type.value_type))

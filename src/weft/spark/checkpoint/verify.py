@@ -185,8 +185,8 @@ def _check_plans(store: CheckpointFiles, report: CheckpointReport) -> None:
     if not names and not report.record.is_initial:
         report.problems.append(CheckpointProblem("plans", "holds no plan, so nobody knows what the state is of"))
     if report.plans and not report.record.is_initial:
-        known = {tree for plan in report.plans for tree in plan.trees}
-        unknown = sorted(report.tree_bytes.keys() - known)
+        planned = {tree for plan in report.plans for tree in plan.trees}
+        unknown = sorted(report.tree_bytes.keys() - planned)
         if unknown:
             report.problems.append(CheckpointProblem("plans", f"name no tree {unknown[0]}, which there is state of"))
         if report.plans[-1].batch > report.record.batch + 1:
@@ -196,10 +196,10 @@ def _check_plans(store: CheckpointFiles, report: CheckpointReport) -> None:
 
 
 def _check_spark(store: CheckpointFiles, report: CheckpointReport) -> None:
-    """Spark writes the offsets of a batch before it and the commit after it. It goes by the newest offsets: where their
-    commit is missing it repeats the batch, and one that has a record is done already."""
-    begun, done = (_numbers(store, f"spark/{folder}") for folder in ("offsets", "commits"))
-    report.spark = {"begun": max(begun, default=None), "done": max(done, default=None)}
+    """Spark writes the offsets of a batch before it and the commit after it. It repeats the batch of the newest offsets
+    if their commit is missing; weft does not run a batch again that has a record."""
+    begun, committed = (_numbers(store, f"spark/{folder}") for folder in ("offsets", "commits"))
+    report.spark = {"begun": max(begun, default=None), "done": max(committed, default=None)}
     # A record that cannot be read has its problem already: there is nothing to compare with.
     if report.record.is_initial and not report.sound:
         return
@@ -207,11 +207,11 @@ def _check_spark(store: CheckpointFiles, report: CheckpointReport) -> None:
     torn = notes.torn(report.last)
     removes = "is torn, or of a batch that was not begun; the next start removes it"
     report.notes += [f"spark/{name} {removes}" for name in torn]
-    begun, done = (
+    begun, committed = (
         {n for n in numbers if f"{folder}/{n}" not in torn}
-        for folder, numbers in (("offsets", begun), ("commits", done))
+        for folder, numbers in (("offsets", begun), ("commits", committed))
     )
-    last, newest = report.last, max(done, default=-1)
+    last, newest = report.last, max(committed, default=-1)
     if begun:
         name = f"spark/offsets/{max(begun)}"
         _attempt(report, name, lambda: check_note(store.read(name).to_pybytes()))

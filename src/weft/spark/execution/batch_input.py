@@ -1,4 +1,4 @@
-"""What the partials of a batch say of its rows, before a window is answered."""
+"""A summary of the rows of a batch, read from its partials before a window is answered."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BatchInput:
     rows: int = 0
     partials: int = 0
     selectivity: float = 1.0
-    """The share of the rows that a pass makes partials of."""
+    """The share of the rows that some query wants, on average over the passes."""
 
     @classmethod
     def of(cls, buckets: Sequence[Any]) -> BatchInput:
@@ -32,11 +32,11 @@ class BatchInput:
         BatchInput(max_event_time=7, first_slice=1, rows=3, partials=4, selectivity=0.375)
         """
 
-        def known(name: str) -> list[int]:
+        def values(name: str) -> list[int]:
             return [bucket[name] for bucket in buckets if bucket[name] is not None]
 
-        rows, read, wanted, partials = (sum(known(name)) for name in ("rows", "read", "wanted", "partials"))
-        newest, first = max(known("latest"), default=None), min(known("earliest"), default=None)
+        rows, read, wanted, partials = (sum(values(name)) for name in ("rows", "read", "wanted", "partials"))
+        newest, first = max(values("latest"), default=None), min(values("earliest"), default=None)
         return cls(newest, first, rows, partials, wanted / read if read else 1.0)
 
 
@@ -44,8 +44,8 @@ def summarize(partials: DataFrame, rows: Column) -> BatchInput:
     """partials  (bucket, feed, slice, words..., keys..., latest, components...), a partition for each bucket
     summary   (latest, earliest, rows, read, wanted, partials), one for each bucket that has some
 
-    Buckets are partitions already, so no stage brings them together: the driver adds up what each says. `rows` is how
-    many rows a partial is of.
+    Buckets are partitions already, so no stage brings them together: the driver adds up the summaries. `rows` is the
+    number of rows of a partial.
     """
     summary = partials.groupBy("bucket").agg(
         F.max(LATEST).alias("latest"),
@@ -60,8 +60,9 @@ def summarize(partials: DataFrame, rows: Column) -> BatchInput:
 
 
 def row_count(physical: PhysicalPlan) -> Column:
-    """How many rows a partial is of; those of a feed that several buckets get count in the first."""
+    """The number of rows of a partial. A feed that several buckets receive is counted in the first of them."""
     slots = {feed.number: feed.columns[0][0] for feed in physical.layout.feeds}
-    again = " ".join(f"WHEN feed = {n} AND bucket <> {homes[0]} THEN 0" for n, homes in physical.homes.items())
+    pinned = physical.pinned_buckets.items()
+    again = " ".join(f"WHEN feed = {n} AND bucket <> {buckets[0]} THEN 0" for n, buckets in pinned)
     counted = " ".join(f"WHEN feed = {n} THEN {slot}" for n, slot in slots.items())
     return F.expr(f"CASE {again} {counted} END")

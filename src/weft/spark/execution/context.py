@@ -1,4 +1,4 @@
-"""A batch before and after its windows are answered: what is known when the buckets begin, and what they did."""
+"""A batch before its windows are answered and after: the input of the buckets, and the outcome."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.spark.final.report import BucketReport
 
 @dataclass(frozen=True, slots=True)
 class BatchContext:
-    """What is known of a batch before its windows are answered."""
+    """A batch before its windows are answered."""
 
     batch: int
     before: BatchRecord
@@ -28,11 +28,11 @@ class BatchContext:
     input_digest: str = ""
     corrupt_records: int = 0
     idle: bool = False
-    """Spark does not know of it: no row has arrived, or none will any more."""
+    """The batch has no rows, and Spark does not know of it."""
     native_seconds: float | None = None
     """From the begin until the partials were made; None: they are made while windows are answered."""
-    scattered: tuple[RowFeed, ...] = ()
-    """Feeds that come as rows."""
+    row_feeds: tuple[RowFeed, ...] = ()
+    """Feeds that arrive as rows."""
 
     @property
     def until(self) -> int:
@@ -41,7 +41,7 @@ class BatchContext:
 
     @property
     def event_seconds(self) -> float:
-        """How far the batch moved event time; infinite for one without rows, as the stream has been read to its end."""
+        """How far the batch advanced event time; infinite without rows, as everything has been read."""
         now, then = self.event_time.max_event_time, self.before.max_event_time
         return inf if now is None or then is None or not self.input.rows else (now - then) / 1e6
 

@@ -1,7 +1,7 @@
-"""Whose fault it is that a batch failed: queries that plain Spark could not answer over its rows either.
+"""Which queries made a batch fail: those that plain Spark could not answer over its rows either.
 
-Plain Spark would stop those queries and no other, and so does weft. What fails in a bucket names its query; what Spark
-raises on a row does not, so the rows are aggregated again for halves of the queries, until it is found.
+Plain Spark would stop these queries and no others, and so does weft. An error in a bucket names its query. An error
+that Spark raises on a row does not: the rows are aggregated again for halves of the queries, until it is found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DATA_EXCEPTION = "22"
 
 
 class QueriesFailed(RunError):
-    """Queries that cannot be answered over the rows that came."""
+    """Queries that cannot be answered over the rows of a batch."""
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
         self.reasons = dict(reasons)
@@ -29,11 +29,13 @@ class QueriesFailed(RunError):
         super().__init__(message)
 
 
-def blame(error: Exception, rows: DataFrame | None, queries: Sequence[ACQ], planner: Planner) -> dict[str, str]:
-    """The queries that a batch failed for, with the reason; none where it failed for another cause."""
+def find_failing_queries(
+    error: Exception, rows: DataFrame | None, queries: Sequence[ACQ], planner: Planner
+) -> dict[str, str]:
+    """The queries that made a batch fail, with the reason; empty if it failed for another cause."""
     if isinstance(error, QueriesFailed):
         return error.reasons
-    if rows is None or not _on_a_row(error):
+    if rows is None or not _is_data_error(error):
         return {}
     return _search(rows, queries, planner.with_options(strategy="shared", phantoms="never", groupings="native"))
 
@@ -43,7 +45,7 @@ def _search(rows: DataFrame, queries: Sequence[ACQ], planner: Planner) -> dict[s
     try:
         sub_aggregate(rows, physical, BucketMap(1)).write.format("noop").mode("overwrite").save()
     except PySparkException as error:
-        if not _on_a_row(error):
+        if not _is_data_error(error):
             raise
         if len(queries) == 1:
             return {queries[0].name: str(error).strip().splitlines()[0]}
@@ -52,5 +54,5 @@ def _search(rows: DataFrame, queries: Sequence[ACQ], planner: Planner) -> dict[s
     return {}
 
 
-def _on_a_row(error: Exception) -> bool:
+def _is_data_error(error: Exception) -> bool:
     return isinstance(error, PySparkException) and (error.getSqlState() or "").startswith(DATA_EXCEPTION)

@@ -1,4 +1,4 @@
-"""Batches without rows: while none arrives, the watermark follows the clock as long as windows are open."""
+"""Batches without rows: while no row arrives, the watermark follows the clock as long as windows are open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a batch did and where its time went, in numbers."""
+"""The metrics of a batch: what it did, and where its time went."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class BatchMetrics:
     phases: Mapping[str, float]
     worker_memory: int
     trees: Mapping[int, KeptTreeState]
-    """By tree; trees of former plans are there until no open window needs them."""
+    """By tree; trees of former plans are included until no open window needs them."""
     selectivity: float = 1.0
-    """The share of the rows that a pass makes partials of: some query wants them."""
+    """The share of the rows that some query wants, on average over the passes."""
     refreshes: int = 0
     """Windows that queries with SLIDE AT MOST were answered for."""
     synopsis_bytes: int = 0
-    """What partials of no fixed size held when windows were answered: values, or samples of them."""
+    """Bytes of the partials without a fixed size when windows were answered: values, or samples of them."""
 
     @classmethod
     def of(cls, context: BatchContext, outcome: BatchOutcome, seconds: float) -> BatchMetrics:
-        """Of a batch that took so many seconds."""
+        """Of a batch that took `seconds`."""
         record, before, reports = outcome.record, context.before, outcome.reports
         return cls(
             batch=record.batch,
@@ -62,7 +62,7 @@ def _stages(context: BatchContext, seconds: float) -> dict[str, float]:
 
 
 def _slowest(reports: Iterable[BucketReport]) -> dict[str, float]:
-    """By phase, the time of the bucket that took longest."""
+    """By phase, the time of the slowest bucket."""
     slowest: dict[str, float] = {}
     for report in reports:
         for phase, seconds in report.seconds.items():

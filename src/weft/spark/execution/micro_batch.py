@@ -1,4 +1,4 @@
-"""A batch from rows to committed answers. Two Spark jobs, whatever the number of queries and trees."""
+"""A batch from rows to committed answers: two Spark jobs, however many queries and trees there are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from weft.spark.final.report import BucketReport, Reports
 from weft.spark.final.task import BucketTask, final_aggregate
 from weft.spark.logs import log_event
 from weft.spark.options import TimeOptions
-from weft.spark.partial.aggregate import place, sub_aggregate, sub_aggregate_whole
+from weft.spark.partial.aggregate import aggregate_bounded, partition_by_bucket, sub_aggregate
 from weft.spark.physical.plan import PhysicalPlan
 from weft.spark.session import batch_settings
 from weft.spark.sinks.base import AnswerListener, BucketSink, DriverSink, Sink
@@ -38,11 +38,11 @@ logger = logging.getLogger(__name__)
 
 
 class TooManyValues(RunError):
-    """Exact aggregates that would keep more values than the job may."""
+    """Exact aggregates would keep more values than `synopsis_limit` allows."""
 
 
 class Drained(RunError):
-    """Rows came after the end of the stream was declared."""
+    """Rows arrived after the end of the stream was declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class MicroBatchRunner:
     corrupt_sink: SideOutput | None = None
     synopsis_limit: int | None = None
     epoch: str = ""
-    """Of what workers may remember: see `BucketTask`."""
+    """Names the state that workers may remember: see `BucketTask`."""
     interval: float | None = None
-    """Seconds from the begin of a batch to that of the next, at least: 0 where one follows the other as soon as it can;
-    None: no batch follows, a batch takes the time that it takes."""
+    """The least seconds between the starts of two batches; 0: a batch starts when the one before ends. None: there is
+    only one batch, and no time to keep to."""
     bucket_map_file: str = ""
     """Where the checkpoint has the bucket map."""
 
@@ -73,7 +73,7 @@ class MicroBatchRunner:
         partials  (bucket, feed, slice, words..., keys..., latest, components...)
         answers   (query, window, keys, values...), in the sink
 
-        The batch began when its statistics were collected. `input_digest` stands for the rows in the record.
+        `begun` is when the statistics of the batch were collected. `input_digest` identifies the rows in the record.
         """
         _refuse_after_drain(before)
         with batch_settings(rows.sparkSession, self.bucket_map.buckets):
@@ -99,11 +99,11 @@ class MicroBatchRunner:
         return self._finished(context, outcome)
 
     def run_bounded(self, rows: DataFrame, begun: float) -> tuple[BatchRecord, BatchMetrics]:
-        """All rows are there: one batch that answers every window. It began when its statistics were collected."""
+        """One batch with all rows, which answers every window; `begun` is when its statistics were collected."""
         with batch_settings(rows.sparkSession, self.bucket_map.buckets):
-            partials, scattered = sub_aggregate_whole(rows, self.physical, self.bucket_map)
+            partials, row_feeds = aggregate_bounded(rows, self.physical, self.bucket_map)
             ended = EventTime(None, END_OF_STREAM)
-            context = BatchContext(0, BatchRecord.initial(), ended, begun, scattered=scattered)
+            context = BatchContext(0, BatchRecord.initial(), ended, begun, row_feeds=row_feeds)
             outcome = self._advance(partials, context)
         return self._finished(context, outcome)
 
@@ -111,7 +111,7 @@ class MicroBatchRunner:
         """A batch without rows: answer the windows that end by the watermark."""
         begun, buckets = time.perf_counter(), self.bucket_map.buckets
         with batch_settings(spark, buckets):
-            nothing = place(spark.range(0, 0, 1, 1).selectExpr("CAST(id AS INT) AS bucket"), buckets)
+            nothing = partition_by_bucket(spark.range(0, 0, 1, 1).selectExpr("CAST(id AS INT) AS bucket"), buckets)
             moved = EventTime(before.max_event_time, watermark)
             digest = before.input_digest
             context = BatchContext(before.batch + 1, before, moved, begun, input_digest=digest, idle=True)
@@ -134,7 +134,7 @@ class MicroBatchRunner:
             self.late_sink(context.batch, late_rows(rows, self.physical.event_micros, layout, before.watermark))
 
     def _advance(self, partials: DataFrame, context: BatchContext) -> BatchOutcome:
-        """Answer the windows that the watermark has passed; the batch counts when this returns."""
+        """Answer the windows that the watermark has passed; the batch is committed when this returns."""
         partials, layout = self._with_backfills(partials)
         chosen = choose_refreshes(layout, context.before, context.until)
         layout = replace(layout, refresh=chosen.refresh, answered=chosen.before.answered)
@@ -152,13 +152,15 @@ class MicroBatchRunner:
         return BatchOutcome(record, reports.buckets, record_bytes, windows)
 
     def _with_backfills(self, partials: DataFrame) -> tuple[DataFrame, Layout]:
-        """With the rows of the past that queries of this batch were waiting for."""
+        """The partials, with the completed backfills of queries in this batch."""
         layout = self.physical.layout
-        for backfill in self.physical.replayed:
+        for backfill in self.physical.backfilled:
             earlier = backfill.read(partials.sparkSession, self.bucket_map, layout)
             partials = partials.unionByName(earlier, allowMissingColumns=True)
             layout = backfill.into(layout)
-        return (place(partials, self.bucket_map.buckets) if self.physical.replayed else partials), layout
+        if self.physical.backfilled:
+            partials = partition_by_bucket(partials, self.bucket_map.buckets)
+        return partials, layout
 
     def _task(self, layout: Layout, context: BatchContext) -> BucketTask:
         return BucketTask(
@@ -171,11 +173,11 @@ class MicroBatchRunner:
             epoch=self.epoch,
             sink=self.sink if isinstance(self.sink, BucketSink) else None,
             listener_rows=0 if self.listener is None else self.listener.rows,
-            scattered=context.scattered,
+            row_feeds=context.row_feeds,
         )
 
     def _refuse(self, reports: Reports) -> None:
-        """Raise where the batch must not count."""
+        """Raise if the batch must not be committed."""
         if reports.failed:
             raise QueriesFailed(reports.failed)
         if self.synopsis_limit is not None and reports.value_bytes > self.synopsis_limit:

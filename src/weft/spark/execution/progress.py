@@ -1,4 +1,4 @@
-"""Where a run stands: its last record, the metrics of its batches, and how users see them."""
+"""The progress of a run: its last record, the metrics of its batches, and how users see them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RECENT = 10
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One value, replaced after each batch: a reader sees a record with the plan that its state goes by."""
+    """One value, replaced after each batch, so that readers see a record together with its plan."""
 
     record: BatchRecord
     physical: PhysicalPlan

@@ -1,4 +1,4 @@
-"""Where a run goes on from: the last batch of its checkpoint, repaired where the run before was killed."""
+"""Where a run continues: at the last batch of its checkpoint, repaired if the run before was killed."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Start:
     checkpoint: Checkpoint
     offsets: SparkOffsets
     record: BatchRecord
-    """Of the last batch that counts."""
-    live: QueryRegistry
+    """Of the last committed batch."""
+    registry: QueryRegistry
     runner: MicroBatchRunner
     """Of the batch that follows."""
     placed: bool
-    """Whether it is known which bucket each group is in; if not, the rows of the first batch say."""
+    """Whether there is a bucket map; if not, it is made from the rows of the first batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Where a run sends what it makes."""
+    """Where a run sends answers and diverted rows."""
 
     sink: Sink
     late_sink: SideOutput | None = None
@@ -49,8 +49,8 @@ class Outputs:
 def start(
     job: WovenQueries, checkpoint: Checkpoint, outputs: Outputs, interval: float | None, undo: ExitStack
 ) -> Start:
-    """No batch runs yet, but the plan of the next is written, the sink knows which queries it will get, and backfills
-    go on. `undo` gets what ends that.
+    """Prepare the next batch: its plan is written, the sink is open for its queries, and backfills continue. No batch
+    runs yet. Callbacks on `undo` end what was started.
     """
     sink = outputs.sink
     record, offsets = _repaired(checkpoint, job.planner.options.times)
@@ -59,12 +59,12 @@ def start(
     planner = replace(job.planner, buckets=buckets)
     statistics = job.collector.statistics
     bound = job.physical if job.planner.buckets == buckets else planner.bind(job.plan, statistics)
-    live = QueryRegistry(planner, bound, statistics, checkpoint.files, sink.open, buckets)
-    undo.callback(live.stop)
+    registry = QueryRegistry(planner, bound, statistics, checkpoint.files, sink.open, buckets)
+    undo.callback(registry.stop)
     following = record.batch + 1
-    physical = live.take_up(following, record)
+    physical = registry.take_up(following, record)
     rescaled = bucket_map is not None and bucket_map.buckets != buckets
-    if isinstance(sink, RepeatedSink) and (physical.homes or rescaled):
+    if isinstance(sink, RepeatedSink) and (physical.pinned_buckets or rescaled):
         sink.undo(following)
     if rescaled:
         bucket_map, bucket_map_file = None, ""
@@ -88,11 +88,11 @@ def start(
     if isinstance(sink, JobSink):
         sink.begin(checkpoint.identity())
     sink.open(physical.layout)
-    return Start(checkpoint, offsets, record, live, runner, placed=bucket_map is not None)
+    return Start(checkpoint, offsets, record, registry, runner, placed=bucket_map is not None)
 
 
 def _repaired(checkpoint: Checkpoint, times: TimeOptions) -> tuple[BatchRecord, SparkOffsets]:
-    """The last record, without what a run that was killed left after it."""
+    """The last record, after the files that a killed run left behind it were removed."""
     checkpoint.agree(JobSettings(times.delay, times.allowed_lateness, times.retention))
     record = checkpoint.batches.newest()
     checkpoint.verify(record)

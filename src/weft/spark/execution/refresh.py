@@ -1,4 +1,4 @@
-"""Queries with SLIDE AT MOST: which a batch refreshes, and what that took."""
+"""Queries with SLIDE AT MOST: which of them a batch refreshes, and how long that takes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Refreshes:
     def measured(
         self, reports: Iterable[BucketReport], seconds: float, advanced: float, interval: float | None, cores: int
     ) -> Schedule:
-        """What the batch leaves to the next: it took `seconds`, and its rows moved event time by `advanced` seconds.
-        Without an interval there is no time to keep to."""
+        """The schedule for the next batch: this one took `seconds`, and its rows advanced event time by `advanced`
+        seconds. Without an interval there is no time limit."""
         scans: Counter[str] = Counter()
         answers: Counter[str] = Counter()
         for report in reports:
@@ -44,19 +44,19 @@ def _shared(seconds: Mapping[str, float], cores: int) -> dict[str, float]:
     return {name: each / cores for name, each in seconds.items()}
 
 
-def asked(layout: Layout) -> Iterator[AtMostQuery]:
-    """The queries that leave it to weft when they are answered."""
+def at_most_queries(layout: Layout) -> Iterator[AtMostQuery]:
+    """The queries with SLIDE AT MOST: weft decides when they are answered."""
     for tree in layout.current:
         for query in tree.queries:
             if query.requested_window is not None and query.name not in layout.backfilling:
-                asks = repr((query.filter, query.calls, query.outputs, query.having))
+                shape = repr((query.filter, query.calls, query.outputs, query.having))
                 window, interval = query.requested_window, query.window.slide
-                yield AtMostQuery(query.name, tree.reads(query), asks, window, interval, query.since, query.priority)
+                yield AtMostQuery(query.name, tree.reads(query), shape, window, interval, query.since, query.priority)
 
 
 def choose_refreshes(layout: Layout, before: BatchRecord, until: int) -> Refreshes:
     schedule = before.schedule
-    queries = list(asked(layout))
+    queries = list(at_most_queries(layout))
     if not queries or until == -FOREVER:
         return Refreshes({}, schedule, schedule)
     chosen = choose(queries, schedule, before.watermark, until, unlimited=until == FOREVER)
@@ -65,7 +65,7 @@ def choose_refreshes(layout: Layout, before: BatchRecord, until: int) -> Refresh
 
 def refreshed(layout: Layout, schedule: Schedule, watermark: int | None) -> dict[str, dict[str, Any]]:
     """Of each query that was answered: how often, the end of its newest window in microseconds, how many seconds of
-    event time ago the next one was due, and the seconds between two answers as they are asked for and as planned."""
+    event time ago the next one was due, and the seconds between two answers, requested and planned."""
     if watermark is None:
         return {}
     return {
@@ -76,6 +76,6 @@ def refreshed(layout: Layout, schedule: Schedule, watermark: int | None) -> dict
             "slide_seconds": query.window.slide / 1e6,
             "period_seconds": schedule.periods.get(query.name, query.window.slide) / 1e6,
         }
-        for query in asked(layout)
+        for query in at_most_queries(layout)
         if query.name in schedule.answered
     }

@@ -1,6 +1,6 @@
 """Another number of buckets: one Spark job between two runs divides the state of each bucket among the new ones.
 
-A group moves with all of its partials, in the order that they arrived in, so answers do not change.
+A group moves with all of its partials, in the order of their arrival, so answers do not change.
 """
 
 from __future__ import annotations
@@ -75,17 +75,17 @@ class _OldState:
             return
         groups = pa.Table.from_batches(received)
         state = self._read(int(groups.column("old")[0].as_py()))
-        homes = {}
+        bucket_of = {}
         for grouping in self.columns:
             of_grouping = groups.filter(pc.equal(groups.column("grouping"), grouping))
-            homes[grouping] = np.empty(of_grouping.num_rows, np.int32)
-            homes[grouping][of_grouping.column("number").to_numpy()] = of_grouping.column("bucket").to_numpy()
+            bucket_of[grouping] = np.empty(of_grouping.num_rows, np.int32)
+            bucket_of[grouping][of_grouping.column("number").to_numpy()] = of_grouping.column("bucket").to_numpy()
         for bucket in sorted(set(groups.column("bucket").to_pylist())):
             tables = {}
             for tree in self.layout.trees:
                 kept = state.trees.get(tree.number)
                 if kept is not None:
-                    here = kept.where(homes[tree.grouping.number][kept.groups] == bucket)
+                    here = kept.where(bucket_of[tree.grouping.number][kept.groups] == bucket)
                     tables[tree.number] = to_table(here, state.groups[tree.grouping.number])
             segment = self.state_store.write(bucket, self.batch, tables)
             if segment is not None:
@@ -102,9 +102,9 @@ class _OldState:
 def rescale(
     spark: SparkSession, checkpoint: Checkpoint, record: BatchRecord, physical: PhysicalPlan, buckets: int
 ) -> BatchRecord:
-    """The record with its state in so many buckets, placed by what is kept of each slot; committed.
+    """The record with its state in `buckets` buckets, assigned by the size of each slot; it is committed.
 
-    Killed before that, the old state still counts.
+    If the run is killed before the commit, the old state still counts.
     """
     keyed = {feed.layout.grouping.number: feed for feed in physical.feeds}
     trees = tuple(tree for tree in physical.layout.trees if tree.grouping.number in keyed)
@@ -131,8 +131,8 @@ def rescale(
         placed = groups.where(f"grouping IN ({', '.join(str(n) for n, feed in keyed.items() if feed.keys) or -1})")
         weights = placed.selectExpr(f"{slot(hashed)} AS slot", "weight").groupBy("slot").sum("weight").collect()
         bucket_map = BucketMap.weighed(buckets, {row[0]: float(row[1]) for row in weights})
-        homes = groups.selectExpr("old", "grouping", "number", f"{bucket_map.bucket(hashed)} AS bucket")
-        written = homes.mapInArrow(old.divide, REPORT).collect()
+        assigned = groups.selectExpr("old", "grouping", "number", f"{bucket_map.bucket(hashed)} AS bucket")
+        written = assigned.mapInArrow(old.divide, REPORT).collect()
     segments: dict[int, list[Segment]] = {bucket: [] for bucket in range(buckets)}
     for row in written:
         segments[row["bucket"]].append(Segment.from_json(json.loads(row["segment"])))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
-from weft.spark.execution.failing_queries import blame
+from weft.spark.execution.failing_queries import find_failing_queries
 from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.logs import log_event
 from weft.spark.physical.planner import Planner
@@ -30,13 +30,13 @@ class Retry:
 
         Raises the error if no query is the cause, or if no other query would remain.
         """
-        present = self.registry.plan.workload.by_name
-        queries = [present[query.name] for query in runner.physical.layout.queries if query.name in present]
-        failed = blame(error, rows, queries, self.planner)
+        active = self.registry.plan.workload.by_name
+        queries = [active[query.name] for query in runner.physical.layout.queries if query.name in active]
+        failed = find_failing_queries(error, rows, queries, self.planner)
         if not self.registry.expel(failed):
             raise error
         log_event(logger, "batch is retried without queries", level=logging.WARNING, batch=batch, queries=list(failed))
         if isinstance(runner.sink, RepeatedSink):
             runner.sink.undo(batch)
-        # Some buckets may have run the batch: what their workers remember of it belongs to another plan.
+        # Some buckets may have run the batch: the state that their workers remember belongs to another plan.
         return replace(runner, epoch=uuid.uuid4().hex)

@@ -1,4 +1,4 @@
-"""What the stream is really like, measured over the latest batches: it is what plans count on."""
+"""Statistics of the stream, measured over the latest batches: plans are compared with them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ OBSERVED = 10
 
 
 class Observer:
-    """Takes each batch, and says after some what they had in common."""
+    """Takes the metrics of each batch, and gives statistics after every few batches."""
 
-    def __init__(self, counted: Stream) -> None:
-        self._counted = counted
+    def __init__(self, assumed: Stream) -> None:
+        self._assumed = assumed
         self._batches: deque[BatchMetrics] = deque(maxlen=OBSERVED)
 
     def take(self, batch: BatchMetrics) -> StreamStatistics | None:
-        """What the stream is like, once enough batches have come to tell; then it is measured afresh."""
+        """The statistics of the last batches, once there are enough of them; then measuring starts again."""
         self._batches.append(batch)
         first, last = self._batches[0], self._batches[-1]
-        later = list(self._batches)[1:]  # rows that came after the first batch's latest, in the time since then
+        later = list(self._batches)[1:]  # the rows that moved event time since the first batch
         rows = sum(b.rows for b in later)
         if len(self._batches) < OBSERVED or rows == 0 or first.max_event_time is None or last.max_event_time is None:
             return None
@@ -40,8 +40,8 @@ class Observer:
         return StreamStatistics(
             Fraction(rows * 1_000_000, micros).limit_denominator(1000),
             replace(
-                self._counted,
-                groups=partials / slices if slices else self._counted.groups,
+                self._assumed,
+                groups=partials / slices if slices else self._assumed.groups,
                 selectivity=min(1.0, sum(b.rows * b.selectivity for b in later) / rows),
                 batch_seconds=micros / 1e6 / len(later),
             ),

@@ -1,4 +1,4 @@
-"""Runs batches, one at a time: Spark begins them as rows arrive, the clock while none do, `drain` the last."""
+"""Runs batches, one at a time: Spark starts them when rows arrive, a timer while none do, `drain` the last one."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ logger = logging.getLogger(__name__)
 
 
 class StreamExecution:
-    """Spark's query, and all that runs batches beside it. `progress` may be read at any time, by any thread."""
+    """Spark's query, and the idle timer that runs batches beside it. Any thread may read `progress` at any time."""
 
     def __init__(self, job: WovenQueries, start: Start, trigger: str | None, available_now: bool) -> None:
         self._job = job
-        self._live = start.live
+        self._registry = start.registry
         self._checkpoint = start.checkpoint
         self._offsets = start.offsets
         self._placed = start.placed
         self._observer = Observer(Stream())
-        self._retry = Retry(start.live, job.planner)
+        self._retry = Retry(start.registry, job.planner)
         self._busy = threading.Lock()  # held while a batch runs
         self._failure: Exception | None = None
         self.runner = start.runner
@@ -76,39 +76,39 @@ class StreamExecution:
             ended = self.query.awaitTermination(seconds)
         except StreamingQueryException as error:
             raise RunFailed(failure(self._failure or error)) from error
-        if self._failure is not None:  # between two batches of Spark, which knows nothing of it
+        if self._failure is not None:  # of an idle batch, which Spark does not know of
             raise RunFailed(failure(self._failure)) from self._failure
         return True if ended is None else bool(ended)
 
     def stop(self) -> None:
         """After the batch that runs."""
         self._end_batches()
-        self._live.stop()
+        self._registry.stop()
 
     def drain(self) -> None:
-        """One batch more, which answers every window that is open."""
+        """Run one more batch, which answers every open window."""
         if self.query.isActive:
-            with suppress(StreamingQueryException):  # told below, in a sentence
+            with suppress(StreamingQueryException):  # raised below as RunFailed
                 self.query.processAllAvailable()
         self._end_batches()
         error = self._failure or self.query.exception()
         if error is not None:
             raise RunFailed(failure(error))
-        self._live.wait_for_plan()
+        self._registry.wait_for_plan()
         record = self._checkpoint.batches.newest()
         if not record.is_initial and not record.drained:
             try:
-                self._live.take_up_last(record.batch + 1, record)
-                # Queries that joined with the last batch have answered by now the windows that had ended then.
+                self._registry.take_up_last(record.batch + 1, record)
+                # Queries that joined with the last batch have answered the windows that had ended by then.
                 with self._busy:
                     self._finish(*self._run_idle(record, END_OF_STREAM))
             except PySparkException as failed:
                 raise RunFailed(failure(failed)) from failed
 
     def _end_batches(self) -> None:
-        """Wait for the one that runs; neither the clock nor Spark begins another."""
+        """Wait for the batch that runs; neither the clock nor Spark begins another."""
         self._idle.stop()
-        # Held no longer than that: Spark's stop waits for a batch that has just begun, and that one for the lock.
+        # The lock is released before Spark's stop, which waits for a batch that has just begun and needs the lock.
         with self._busy:
             pass
         self.query.stop()
@@ -118,9 +118,9 @@ class StreamExecution:
             self._run_batch(rows, number)
 
     def _run_batch(self, rows: DataFrame, number: int) -> None:
-        """Spark repeats a batch whose commit it missed; one that has a record is done already.
+        """Spark repeats a batch whose commit is missing; if it has a record, it is committed already.
 
-        weft numbers batches on where Spark does not, when it runs some without rows.
+        Batches without rows have numbers in weft but not in Spark.
         """
         before = self.progress.record
         batch = number + before.empty_batches
@@ -165,12 +165,12 @@ class StreamExecution:
         run: Callable[[MicroBatchRunner, float], tuple[BatchRecord, BatchMetrics]],
         rows: DataFrame | None = None,
     ) -> tuple[BatchRecord, BatchMetrics]:
-        """Run a batch by the newest plan; once more without the queries that it fails for, if there are others.
+        """Run a batch by the newest plan; if it fails for some queries, run it again without them.
 
-        `run` is told when the batch began.
+        `run` is called with the runner and the begin of the batch.
         """
         while True:
-            physical = self._live.take_up(batch, before)
+            physical = self._registry.take_up(batch, before)
             self.runner = replace(self.runner, physical=physical)
             try:
                 if rows is not None and not self._placed:
@@ -186,12 +186,12 @@ class StreamExecution:
         """Collect the statistics that are due on the rows of a batch; the plan that follows from them."""
         with batch_settings(rows.sparkSession, self.runner.bucket_map.buckets):
             statistics = self._job.collector.collect(rows, physical)
-        refined = self._live.refine(statistics)
+        refined = self._registry.refine(statistics)
         self.runner = replace(self.runner, physical=refined)
         return refined
 
     def _place(self, rows: DataFrame, physical: PhysicalPlan) -> None:
-        """Before the first batch: which bucket each group is in, written down, as the batch may be repeated."""
+        """Before the first batch: write the bucket map to the checkpoint, as the batch may be repeated."""
         buckets = self.runner.bucket_map.buckets
         with batch_settings(rows.sparkSession, buckets):
             bucket_map = weigh(rows, physical, buckets)
@@ -201,30 +201,30 @@ class StreamExecution:
         self._placed = True
 
     def _finish(self, record: BatchRecord, metrics: BatchMetrics) -> None:
-        """The batch counts: what it showed may change the plan of the next."""
+        """The batch is committed; its metrics may change the plan of the next one."""
         physical = self.runner.physical
         self.progress = self.progress.after(record, physical, metrics)
-        if physical.replayed:
-            self._live.committed()
-        self._live.note_feeding(physical.partials.feeding)
-        self._live.weigh_classes()
-        seen = self._observer.take(metrics)
-        if seen is not None:
-            self._live.observe(seen)
+        if physical.backfilled:
+            self._registry.committed()
+        self._registry.note_feeding(physical.partials.feeding)
+        self._registry.weigh_classes()
+        statistics = self._observer.take(metrics)
+        if statistics is not None:
+            self._registry.observe(statistics)
 
     def _fail(self, error: Exception) -> None:
-        """A batch without rows failed: `wait` tells."""
+        """A batch without rows failed; `wait` raises the error."""
         log_event(logger, "idle batch fails, the run ends", level=logging.ERROR, error=failure(error))
         self._failure = error
         self.query.stop()
 
     def _answer_idle(self, quiet: float) -> None:
-        """No row has arrived for so many seconds."""
+        """No row has arrived for `quiet` seconds."""
         before = self.progress.record
         due = while_idle(before, quiet, self._job.planner.options.times)
         if due is None:
             return
-        physical = self._live.take_up(before.batch + 1, before)
+        physical = self._registry.take_up(before.batch + 1, before)
         if has_open_windows(physical.layout, before):
             batch, seconds = before.batch + 1, round(quiet, 1)
             log_event(
@@ -234,10 +234,10 @@ class StreamExecution:
 
     def _run_idle(self, before: BatchRecord, watermark: int) -> tuple[BatchRecord, BatchMetrics]:
         def run(runner: MicroBatchRunner, begun: float) -> tuple[BatchRecord, BatchMetrics]:
-            held = runner.physical.layout.backfilling
-            if held and watermark == END_OF_STREAM:  # somebody stops the run meanwhile
+            backfilling = runner.physical.layout.backfilling
+            if backfilling and watermark == END_OF_STREAM:  # the run was stopped meanwhile
                 raise RunFailed(
-                    f"{', '.join(sorted(held))} did not get the rows of the past, and no batch comes after this one; "
+                    f"the backfill of {', '.join(sorted(backfilling))} is not complete, and this is the last batch; "
                     "drain again, or start again and drain, nothing is lost"
                 )
             return runner.run_idle(self._job.stream.sparkSession, before, watermark)

@@ -1,4 +1,4 @@
-"""The watermark: every window that ends by it is answered. Nothing else computes one.
+"""The watermark: every window that ends by it is answered. No other module computes one.
 
 It stays `delay` behind the greatest event time of all rows so far, and never goes back. Rows that are further ahead of
 the clock than `max_skew` do not move it. While no row arrives it follows the clock; at the end of the stream it passes
@@ -19,7 +19,7 @@ END_OF_STREAM = FOREVER
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """How far event time has come, in microseconds; None: no row has arrived yet."""
+    """The progress of event time, in microseconds; None: no row has arrived yet."""
 
     max_event_time: int | None
     watermark: int | None
@@ -38,7 +38,7 @@ def after_rows(before: BatchRecord, max_event_time: int | None, times: TimeOptio
 
 
 def while_idle(before: BatchRecord, quiet_seconds: float, times: TimeOptions) -> int | None:
-    """The watermark after so many seconds without a row; None: it has nothing to follow, or would not move.
+    """The watermark after `quiet_seconds` without a row; None: there was no row yet, or it would not move.
 
     >>> while_idle(BatchRecord(0, watermark=60, max_event_time=70), 2.0, TimeOptions(delay=10))
     2000060

@@ -12,7 +12,7 @@ from weft.spark.physical.planner import Planner
 
 
 class WovenQueries:
-    """A planner, the plan that it made of the queries, and what rows have shown of the stream since."""
+    """A planner, the plan that it made for the queries, and the statistics collected since."""
 
     def __init__(self, planner: Planner, physical: PhysicalPlan, collector: StatisticsCollector) -> None:
         self.planner = planner
@@ -21,7 +21,7 @@ class WovenQueries:
 
     @property
     def options(self) -> JobOptions:
-        """What `weave` was told beside the stream and the queries."""
+        """The options of `weave`."""
         return self.planner.options
 
     @property
@@ -42,7 +42,7 @@ class WovenQueries:
 
     @property
     def stream(self) -> DataFrame:
-        """What the queries are over."""
+        """The stream, or the bounded table, of the queries."""
         return self.planner.stream
 
 

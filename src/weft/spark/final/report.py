@@ -1,6 +1,6 @@
-"""What travels from executors to the driver: a report per bucket, and answers where the driver takes them.
+"""What executors send to the driver: a report per bucket, and answers if the driver writes them.
 
-    rows   (bucket, query, payload): a bucket's report (query NULL) and a part of a query's answers
+    rows   (bucket, query, payload): the report of a bucket (query NULL), or a part of a query's answers
 
 A report travels as JSON under the keys that `encode` names, answers as Arrow streams.
 """
@@ -48,7 +48,7 @@ class BucketReport:
     """Rows that passed each query's filter."""
     trees: Mapping[int, KeptTreeState] = field(default_factory=dict)
     value_bytes: int = 0
-    """What partials of no fixed size held when windows were answered: values, or samples of them."""
+    """Bytes of the partials without a fixed size when windows were answered: values, or samples of them."""
     scans: Mapping[str, float] = field(default_factory=dict)
     """Seconds to prepare what queries with SLIDE AT MOST read, by kind."""
     refreshes: Mapping[str, float] = field(default_factory=dict)
@@ -56,9 +56,9 @@ class BucketReport:
     seconds: Mapping[str, float] = field(default_factory=dict)
     """By phase."""
     memory: int = 0
-    """The most bytes that the worker had in memory."""
+    """The peak memory of the worker, in bytes."""
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Queries that cannot be answered, with the reason; then the bucket did nothing else."""
+    """Queries that cannot be answered, with the reason; if there are any, the bucket did nothing else."""
 
     def encode(self) -> bytes:
         value = {
@@ -104,7 +104,7 @@ class Reports:
 
     buckets: tuple[BucketReport, ...]
     answers: Mapping[str, pa.Table]
-    """That the driver takes, by query."""
+    """The answers that were sent to the driver, by query."""
 
     @property
     def failed(self) -> dict[str, str]:

@@ -33,7 +33,7 @@ from weft.spark.worker import freeze_what_stays, keep_freed_memory
 
 @dataclass(frozen=True, slots=True)
 class BucketTask:
-    """Everything a bucket needs for one batch; `sink` is None where the driver takes the answers."""
+    """Everything a bucket needs for one batch; `sink` is None if the driver writes the answers."""
 
     layout: Layout
     batch: int
@@ -46,11 +46,11 @@ class BucketTask:
     """None: the state is not kept."""
     sink: BucketSink | None
     epoch: str = ""
-    """Changes when a batch that some buckets have run is run again: what workers remember from before is invalid."""
+    """Changes when a batch that some buckets have run is run again: then the state that workers remember is invalid."""
     listener_rows: int = 0
-    """Rows of each query's answers that the driver gets beside the sink."""
-    scattered: tuple[RowFeed, ...] = ()
-    """Feeds that come as rows, beside the partials of the others."""
+    """Rows per query that the driver receives beside the sink, for a listener."""
+    row_feeds: tuple[RowFeed, ...] = ()
+    """Feeds that arrive as rows, beside the partials of the others."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -64,7 +64,7 @@ class BucketTask:
         here = self.layout.at(bucket)
         state = self._state(bucket, here)
         clock.lap("load")
-        partials, rows = self._told_apart(pa.Table.from_batches(received) if received else None, here)
+        partials, rows = self._partials_and_rows(pa.Table.from_batches(received) if received else None, here)
         received.clear()
         bounded = self.state_store is None and self.before is None and self.until == FOREVER
         step = advance(state, partials, self.until, here, self.batch, bounded, rows)
@@ -82,7 +82,7 @@ class BucketTask:
         freeze_what_stays()
 
     def _to_driver(self, bucket: int, here: Layout, answers: Mapping[str, pa.Table]) -> Iterator[pa.RecordBatch]:
-        """All answers where the driver's sink takes them, the first of each query where a listener does."""
+        """All answers for a sink of the driver, or the first of each query for a listener."""
         if self.sink is not None and not self.listener_rows:
             return
         schemas = {query.name: query.schema for query in here.queries}
@@ -92,30 +92,30 @@ class BucketTask:
                 # Keys may be dictionaries, which only save space on the way: the answer has its query's own types.
                 yield answers_row(bucket, name, sent.slice(start, MAX_PAYLOAD_ROWS).cast(schemas[name]))
 
-    def _told_apart(self, came: pa.Table | None, here: Layout) -> tuple[pa.Table | None, RowGrouping | None]:
-        """Partials, and rows, which are of no feed alone."""
-        if came is None or not self.scattered:
-            return came, None
-        if "feed" not in came.column_names:
-            return None, RowGrouping(came, self.scattered, here.feeds)
-        rows = pc.is_null(came.column("feed"))
-        return came.filter(pc.invert(rows)), RowGrouping(came.filter(rows), self.scattered, here.feeds)
+    def _partials_and_rows(self, received: pa.Table | None, here: Layout) -> tuple[pa.Table | None, RowGrouping | None]:
+        """The received partials, and the received rows of the row exchange, which belong to several feeds."""
+        if received is None or not self.row_feeds:
+            return received, None
+        if "feed" not in received.column_names:
+            return None, RowGrouping(received, self.row_feeds, here.feeds)
+        rows = pc.is_null(received.column("feed"))
+        return received.filter(pc.invert(rows)), RowGrouping(received.filter(rows), self.row_feeds, here.feeds)
 
     def _state(self, bucket: int, here: Layout) -> State:
         """The state before this batch: what this worker remembers of it, completed from the segments.
 
-        Trees that have a home are read from the segments of all buckets: they may have been in another before, or
-        have readers in several.
+        Trees without keys are read from the segments of all buckets: they may have been pinned to another bucket
+        before, or have readers in several.
         """
         if self.state_store is None:
             return State(self.before)
-        homed = {tree.number for tree in here.trees if not tree.grouping.keys}
+        ungrouped = {tree.number for tree in here.trees if not tree.grouping.keys}
         own = {tree.number for tree in here.trees}
         needed = [
             (segment, trees)
             for other, segments in self.segments.items()
             for segment in segments
-            if (trees := own if other == bucket else homed) & segment.parts.keys()
+            if (trees := own if other == bucket else ungrouped) & segment.parts.keys()
         ]
         memory = _REMEMBERED.pop((self.state_store.files.uri, bucket), _Memory())
         if (
@@ -125,10 +125,10 @@ class BucketTask:
         ):
             memory = _Memory()
         state, unread = memory.state, [(s, trees) for s, trees in needed if s.last > memory.batch]
-        if memory.batch >= 0 and memory.homes != _homes(here):
-            # Others read the trees that are here: what was of no use to those before may be to them.
-            state = replace(state, trees={n: kept for n, kept in state.trees.items() if n in own - homed})
-            unread = [(s, trees if s.last > memory.batch else homed) for s, trees in needed]
+        if memory.batch >= 0 and memory.ungrouped_readers != _ungrouped_readers(here):
+            # Other queries read these trees now, and may need slices that were of no use before.
+            state = replace(state, trees={n: kept for n, kept in state.trees.items() if n in own - ungrouped})
+            unread = [(s, trees if s.last > memory.batch else ungrouped) for s, trees in needed]
         unread.sort(key=lambda segment_and_trees: segment_and_trees[0].last)
         return self.state_store.load(here, unread, self.before, state)
 
@@ -139,16 +139,16 @@ class BucketTask:
         grouping = {tree.number: tree.grouping.number for tree in self.layout.trees}
         tables = {n: to_table(added, step.groups[grouping[n]]) for n, added in step.added.items() if len(added)}
         grown = self.state_store.grow(bucket, self.batch, segments, tables, self.layout.horizons(self.until))
-        memory = _Memory(self.epoch, self.batch, _homes(here), step.state)
+        memory = _Memory(self.epoch, self.batch, _ungrouped_readers(here), step.state)
         _REMEMBERED[(self.state_store.files.uri, bucket)] = memory
         return grown
 
 
-Homed = tuple[tuple[Any, ...], ...]
+UngroupedReaders = tuple[tuple[Any, ...], ...]
 
 
-def _homes(here: Layout) -> Homed:
-    """What the trees without keys that are here must keep follows from this."""
+def _ungrouped_readers(here: Layout) -> UngroupedReaders:
+    """The queries of this bucket that read trees without keys: what these trees must keep depends on them."""
     return tuple(
         (tree.number, query.name, query.window, query.since, query.older)
         for tree in here.current
@@ -163,12 +163,12 @@ class _Memory:
 
     epoch: str = ""
     batch: int = -1
-    homes: Homed = ()
+    ungrouped_readers: UngroupedReaders = ()
     state: State = field(default_factory=State)
 
 
 _REMEMBERED: dict[tuple[str, int], _Memory] = {}
-"""The newest state of each bucket that this worker has seen; rebuilt where it is missing."""
+"""The newest state of each bucket that this worker had; rebuilt if it is missing."""
 
 
 def final_aggregate(partials: DataFrame, task: BucketTask) -> Reports:

@@ -1,8 +1,8 @@
 """Rows to partials: slicing, signatures and sub-aggregation, native from end to end.
 
-Where a phantom feeds several groupings, rows are aggregated to it once, and its partials, not rows, to each of them.
-Where next to every row has a group of its own, rows are sent to their buckets and aggregated there: aggregating them
-first would only send them twice.
+Where a phantom feeds several groupings, rows are aggregated to it once, and each grouping from its partials.
+Where a grouping has almost as many groups as rows, rows are sent to their buckets and aggregated there: to aggregate
+them first would only send them twice.
 """
 
 from __future__ import annotations
@@ -22,65 +22,71 @@ from weft.spark.physical.expressions import Texts, as_partials, from_rows, from_
 from weft.spark.physical.plan import FromRows, FromTables, HashTables, NativeFeed, NativeTable, PhysicalPlan
 
 
-def sub_aggregate(rows: DataFrame, physical: PhysicalPlan, places: BucketMap, ahead: int | None = None) -> DataFrame:
+def sub_aggregate(
+    rows: DataFrame, physical: PhysicalPlan, bucket_map: BucketMap, ahead: int | None = None
+) -> DataFrame:
     """rows      (columns...)
     with_time (columns..., event time in microseconds, words...), those without a time dropped as window() drops them
     finer     (feed, slice, words..., keys..., latest, components...) of phantoms, where they pay
     partials  (bucket, feed, slice, words..., keys..., latest, components...), a partition for each bucket
 
-    The plan says all: no Spark job is started here. The bucket follows from the keys, so it is computed for partials,
-    not for rows, where rows gather. Rows after `ahead` say nothing about what is latest.
+    The plan has every decision, so no Spark job is started here. The bucket depends on the keys alone, so it is
+    computed per partial, not per row. Rows with an event time after `ahead` do not count for `latest`.
     """
     with_time = signed(timed(rows, physical), physical.feeds)
     trusted = EVENT_TIME if ahead is None else f"CASE WHEN {EVENT_TIME} <= {ahead}L THEN {EVENT_TIME} END"
     last = {LATEST: trusted}
     means = physical.partials.means
     if not isinstance(means, FromRows):
-        return _shared(with_time, means, physical, places, last)
-    alone = [feed for feed in physical.feeds if feed.layout.number in means.single_rows]
-    return _in_place(_from_rows(with_time, physical.feeds, alone, physical, last), alone, physical, places)
+        return _from_shared_tables(with_time, means, physical, bucket_map, last)
+    single_row_feeds = [feed for feed in physical.feeds if feed.layout.number in means.single_rows]
+    partials = _from_rows(with_time, physical.feeds, single_row_feeds, physical, last)
+    return _to_buckets(partials, single_row_feeds, physical, bucket_map)
 
 
-def sub_aggregate_whole(
-    rows: DataFrame, physical: PhysicalPlan, places: BucketMap
+def aggregate_bounded(
+    rows: DataFrame, physical: PhysicalPlan, bucket_map: BucketMap
 ) -> tuple[DataFrame, tuple[RowFeed, ...]]:
-    """The same of a bounded table. Its partials say nothing of what is latest, for it needs no watermark; and feeds
-    that are exchanged are sent as rows:
+    """The same for a bounded table. It needs no watermark, so its partials have no `latest`. Feeds in the row exchange
+    are sent as rows:
 
     sent      (bucket, partials..., masks..., columns of the rows...), either partials or rows
     """
     with_time = signed(timed(rows, physical), physical.feeds)
     means = physical.partials.means
     if not isinstance(means, FromRows):
-        return _shared(with_time, means, physical, places, {}), ()
+        return _from_shared_tables(with_time, means, physical, bucket_map, {}), ()
     exchanged = [feed for feed in physical.feeds if feed.layout.number in means.exchanged]
     others = [feed for feed in physical.feeds if feed.layout.number not in means.exchanged]
-    alone = [feed for feed in others if feed.layout.number in means.single_rows]
+    single_row_feeds = [feed for feed in others if feed.layout.number in means.single_rows]
     if not exchanged:
-        return _in_place(_from_rows(with_time, others, alone, physical, {}), alone, physical, places), ()
-    sent, scattered = send_rows(with_time, exchanged, physical, places, means.column_types)
+        partials = _from_rows(with_time, others, single_row_feeds, physical, {})
+        return _to_buckets(partials, single_row_feeds, physical, bucket_map), ()
+    sent, row_feeds = send_rows(with_time, exchanged, physical, bucket_map, means.column_types)
     if others:
-        partials = _from_rows(with_time, others, alone, physical, {})
-        there = _merge(partials, physical, places) if alone else _with_buckets(partials, physical, places)
-        sent = sent.unionByName(there, allowMissingColumns=True)
-    return place(sent, places.buckets), scattered
+        partials = _from_rows(with_time, others, single_row_feeds, physical, {})
+        place = _merge if single_row_feeds else _with_buckets
+        sent = sent.unionByName(place(partials, physical, bucket_map), allowMissingColumns=True)
+    return partition_by_bucket(sent, bucket_map.buckets), row_feeds
 
 
-def _in_place(partials: DataFrame, alone: Sequence[NativeFeed], physical: PhysicalPlan, places: BucketMap) -> DataFrame:
-    """Each in its bucket; where some are still rows they are made one of each group."""
-    if alone:
-        return _merge(partials, physical, places)
-    return place(_with_buckets(partials, physical, places), places.buckets)
-
-
-def _shared(
-    with_time: DataFrame, means: FromTables | HashTables, physical: PhysicalPlan, places: BucketMap, last: Texts
+def _to_buckets(
+    partials: DataFrame, single_row_feeds: Sequence[NativeFeed], physical: PhysicalPlan, bucket_map: BucketMap
 ) -> DataFrame:
-    """By tables that several feeds are made from."""
+    """Partials in their buckets; single rows are merged there to one partial per group."""
+    if single_row_feeds:
+        return _merge(partials, physical, bucket_map)
+    return partition_by_bucket(_with_buckets(partials, physical, bucket_map), bucket_map.buckets)
+
+
+def _from_shared_tables(
+    with_time: DataFrame, means: FromTables | HashTables, physical: PhysicalPlan, bucket_map: BucketMap, last: Texts
+) -> DataFrame:
+    """From tables that several feeds are made from."""
     if isinstance(means, HashTables):
-        return _merge(_through_tables(with_time, means, physical, last), physical, places)
+        return _merge(_through_tables(with_time, means, physical, last), physical, bucket_map)
     finer = _aggregate(_spread(with_time, means.tables, means.columns, last), means.columns)
-    return _merge(_roll_up(finer, means.tables, physical), physical, places)
+    return _merge(_roll_up(finer, means.tables, physical), physical, bucket_map)
 
 
 def spread(rows: DataFrame, arms: Sequence[Mapping[str, str]], kept: Mapping[str, str]) -> DataFrame:
@@ -89,8 +95,8 @@ def spread(rows: DataFrame, arms: Sequence[Mapping[str, str]], kept: Mapping[str
     rows    (columns...)
     spread  (kept..., columns of the arms), a row for each arm
 
-    Arms have the same columns, each an expression over `rows`; an expression that several have is computed once. What
-    is kept is the same for all of them.
+    Arms have the same columns, each an expression over `rows`; an expression of several arms is computed once. The
+    `kept` columns are the same for all arms.
     """
     names = list(arms[0])
     if len(arms) == 1:
@@ -107,7 +113,7 @@ def spread(rows: DataFrame, arms: Sequence[Mapping[str, str]], kept: Mapping[str
     return unpivoted.select(*kept, *names)
 
 
-def place(partials: DataFrame, buckets: int) -> DataFrame:
+def partition_by_bucket(partials: DataFrame, buckets: int) -> DataFrame:
     """A partition for each bucket, in their order."""
     return partials.repartitionById(buckets, partials["bucket"])
 
@@ -122,11 +128,12 @@ def spread_rows(with_time: DataFrame, physical: PhysicalPlan) -> DataFrame:
     return _spread(with_time, physical.feeds, physical.columns, {})
 
 
-def _with_buckets(partials: DataFrame, physical: PhysicalPlan, places: BucketMap) -> DataFrame:
-    """A tree that has a home gets its feed's partials there: a feed whose trees have several sends them to each."""
-    bucket = places.bucket(feed_hash(physical))
-    if physical.homes:
-        branches = " ".join(f"WHEN {n} THEN array({', '.join(map(str, h))})" for n, h in physical.homes.items())
+def _with_buckets(partials: DataFrame, physical: PhysicalPlan, bucket_map: BucketMap) -> DataFrame:
+    """A feed with pinned trees sends its partials to every bucket that one of them is pinned to."""
+    bucket = bucket_map.bucket(feed_hash(physical))
+    if physical.pinned_buckets:
+        pinned = {number: ", ".join(map(str, buckets)) for number, buckets in physical.pinned_buckets.items()}
+        branches = " ".join(f"WHEN {number} THEN array({buckets})" for number, buckets in pinned.items())
         bucket = f"explode(CASE feed {branches} ELSE array({bucket}) END)"
     return partials.selectExpr("*", f"{bucket} AS bucket")
 
@@ -159,7 +166,7 @@ def _aggregate(rows: DataFrame, columns: PhysicalColumns) -> DataFrame:
 
 
 def _through_tables(with_time: DataFrame, tables: HashTables, physical: PhysicalPlan, last: Texts) -> DataFrame:
-    """The partials of the feeds that have tables, and those of the others, which Spark makes from rows."""
+    """The partials of the feeds that have hash tables, and those of the other feeds, which Spark makes from rows."""
     words = _words(physical.feeds)
     partials = through_tables(with_time, tables, physical.columns, words, last)
     taken = {feed.layout.number for feed in tables.feeds}
@@ -173,34 +180,34 @@ def _through_tables(with_time: DataFrame, tables: HashTables, physical: Physical
 def _from_rows(
     with_time: DataFrame,
     feeds: Sequence[NativeFeed],
-    alone: Sequence[NativeFeed],
+    single_row_feeds: Sequence[NativeFeed],
     physical: PhysicalPlan,
     last: Texts,
 ) -> DataFrame:
-    """The partials of feeds that are made from rows; those of the feeds `alone` are a row each, several of a group."""
+    """The partials of feeds that are made from rows; those of `single_row_feeds` are one per row, several per group."""
     columns, words = physical.columns, _words(feeds)
-    gathered = [feed for feed in feeds if feed not in alone]
+    gathered = [feed for feed in feeds if feed not in single_row_feeds]
     made = _aggregate(_spread(with_time, gathered, columns, last, words), columns) if gathered else None
-    if not alone:
+    if not single_row_feeds:
         assert made is not None
         return _used(made, gathered, columns)
     assert isinstance(physical.partials.means, FromRows)
     types = physical.partials.means.column_types
-    slots = {name: types[name] for feed in alone for names in feed.layout.columns for name in names}
-    sent = spread(with_time, [as_partials(feed, columns, words, slots) for feed in alone], last)
+    slots = {name: types[name] for feed in single_row_feeds for names in feed.layout.columns for name in names}
+    sent = spread(with_time, [as_partials(feed, columns, words, slots) for feed in single_row_feeds], last)
     return sent if made is None else sent.unionByName(_used(made, gathered, columns), allowMissingColumns=True)
 
 
 def _used(made: DataFrame, feeds: Sequence[NativeFeed], columns: PhysicalColumns) -> DataFrame:
-    """Without the columns that only other feeds fill."""
+    """Without the columns that only other feeds use."""
     used = {name for feed in feeds for names in feed.layout.columns for name in names}
     return made.drop(*(set(columns.slots) - used))
 
 
 def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], physical: PhysicalPlan) -> DataFrame:
-    """The partials of tables as partials of the feeds that each has, still several of a group.
+    """The partials of tables as partials of their feeds, still several per group.
 
-    A feed that has a table for itself comes through unchanged: its partials are one a group already.
+    A feed with a table of its own is unchanged: it has one partial per group already.
     """
     types = dict(finer.dtypes)
     columns, words = physical.columns, _words(physical.feeds)
@@ -221,8 +228,8 @@ def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], physical: Physical
     return fed.drop("source", "fed_by")
 
 
-def _merge(partials: DataFrame, physical: PhysicalPlan, places: BucketMap) -> DataFrame:
-    """One of each group, in its bucket. There are few here: they are sent as they are, and merged where they arrive."""
+def _merge(partials: DataFrame, physical: PhysicalPlan, bucket_map: BucketMap) -> DataFrame:
+    """One partial per group, in its bucket. Partials are few here: they are merged where they arrive, not before."""
     types, columns = dict(partials.dtypes), physical.columns
     aggregates = {
         # A sum of sums of decimals would be wider than the sum that it is.
@@ -231,7 +238,7 @@ def _merge(partials: DataFrame, physical: PhysicalPlan, places: BucketMap) -> Da
         if name in types
     }
     by = [name for name in types if name != LATEST and name not in columns.slots]
-    placed = place(_with_buckets(partials, physical, places), places.buckets)
+    placed = partition_by_bucket(_with_buckets(partials, physical, bucket_map), bucket_map.buckets)
     return _group(placed, ["bucket", *by], aggregates)
 
 

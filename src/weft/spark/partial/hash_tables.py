@@ -20,18 +20,18 @@ from weft.spark.physical.hash_tables import DECIMAL, SUMS
 from weft.spark.physical.plan import HashTables
 from weft.spark.worker import freeze_what_stays
 
-SENT = 16_384
-"""Partials that leave together."""
+BATCH_ROWS = 16_384
+"""Partials that a task sends to Spark together."""
 
 SUM_DIGITS = 10
-"""Digits that a sum of decimals has more, in Spark."""
+"""Digits that Spark adds to the type of a sum of decimals."""
 
 
 def through_tables(
     timed: DataFrame, chosen: HashTables, columns: PhysicalColumns, words: int, last: Texts
 ) -> DataFrame:
     """timed     (columns..., event time in microseconds)
-    partials  (feed, slice, words..., keys..., latest, components...), some of one group
+    partials  (feed, slice, words..., keys..., latest, components...), possibly several per group
     """
     read = {**chosen.inputs, LATEST: last.get(LATEST, "CAST(NULL AS BIGINT)")}
     rows = timed.selectExpr(*(f"{text} AS {name}" for name, text in read.items()))
@@ -46,7 +46,7 @@ def through_tables(
 
 
 def _type(slot: Slot, types: Mapping[str, str]) -> str:
-    """As Spark's aggregate has it; a sum of integers and of truth values is a bigint."""
+    """The type of Spark's own aggregate; a sum of integers or of booleans is a bigint."""
     if slot.argument is None:
         return "bigint"
     argument = types[slot.argument]
@@ -67,7 +67,7 @@ class HashTableTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tables = TaskHashTables(self.roots, self.schema, self.dictionary_bytes)
-        yield from _together(self._evicted(tables, batches))
+        yield from _in_large_batches(self._evicted(tables, batches))
         freeze_what_stays()
 
     @staticmethod
@@ -77,14 +77,14 @@ class HashTableTask:
         yield from tables.empty()
 
 
-def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Fewer and larger ones: each costs Spark a message."""
+def _in_large_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Fewer and larger batches: Spark sends each in a message of its own."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
         waiting.append(batch)
         rows += batch.num_rows
-        if rows >= SENT:
+        if rows >= BATCH_ROWS:
             yield pa.concat_batches(waiting)
             waiting, rows = [], 0
     if waiting:

@@ -1,6 +1,6 @@
-"""Rows to buckets as they are, for feeds of which next to every row has a group of its own.
+"""Rows are sent to the buckets as they are, for feeds with almost as many groups as rows.
 
-A row is sent once to each bucket that has a group of it, however many feeds have one there, with bits that say which.
+A row is sent once to each bucket that has a group of it, however many feeds have one there, with a bit per feed.
 Buckets make the partials.
 """
 
@@ -17,14 +17,14 @@ from weft.spark.physical.expressions import Texts, as_partials
 from weft.spark.physical.plan import NativeFeed, PhysicalPlan
 
 BITS = 62
-"""Feeds that a word has room for."""
+"""Feeds per word of the mask."""
 
 
 def send_rows(
     with_time: DataFrame,
     feeds: Sequence[NativeFeed],
     physical: PhysicalPlan,
-    places: BucketMap,
+    bucket_map: BucketMap,
     types: Mapping[str, str],
 ) -> tuple[DataFrame, tuple[RowFeed, ...]]:
     """with_time  (columns..., event time in microseconds, words...)
@@ -37,27 +37,27 @@ def send_rows(
     rows = with_time.selectExpr(*(f"{text} AS {name}" for text, name in names.items()))
     buckets = [
         # A row that none of the feed's queries wants has no slice.
-        f"CASE WHEN {of['slice']} IS NOT NULL THEN {places.bucket(group_hash([of[key] for key in feed.keys]))} END"
+        f"CASE WHEN {of['slice']} IS NOT NULL THEN {bucket_map.bucket(group_hash([of[key] for key in feed.keys]))} END"
         for feed, of in zip(feeds, columns, strict=True)
     ]
     numbered = rows.selectExpr("*", *(f"{bucket} AS b{i}" for i, bucket in enumerate(buckets)))
-    homes = ", ".join(f"b{i}" for i in range(len(feeds)))
-    sent = numbered.selectExpr("*", f"explode(array_distinct(array_compact(array({homes})))) AS bucket")
+    all_buckets = ", ".join(f"b{i}" for i in range(len(feeds)))
+    sent = numbered.selectExpr("*", f"explode(array_distinct(array_compact(array({all_buckets})))) AS bucket")
     masks = [
         " | ".join(f"CASE WHEN b{i} = bucket THEN {1 << (i - begin)}L ELSE 0L END" for i in range(begin, end))
         for begin in range(0, len(feeds), BITS)
         for end in [min(len(feeds), begin + BITS)]
     ]
     marked = sent.selectExpr("bucket", *(f"{mask} AS m{i}" for i, mask in enumerate(masks)), *names.values())
-    scattered = (
+    row_feeds = (
         RowFeed(feed.layout.number, f"m{i // BITS}", i % BITS, of)
         for i, (feed, of) in enumerate(zip(feeds, columns, strict=True))
     )
-    return marked, tuple(scattered)
+    return marked, tuple(row_feeds)
 
 
 def _texts(feed: NativeFeed, physical: PhysicalPlan, types: Mapping[str, str]) -> Texts:
-    """Of each column of the feed's partials that rows are not merely counted for."""
+    """The text of each column of the feed's partials; a count of rows needs none."""
     slots = {name: types[name] for names in feed.layout.columns for name in names}
     texts = as_partials(feed, physical.columns, len(feed.layout.words), slots)
     kept = zip(feed.layout.components, feed.layout.columns, strict=True)

@@ -1,4 +1,4 @@
-"""How much there is to do for each slot, by the partials that the first rows make."""
+"""The load of each slot, estimated by the partials of the first rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from weft.spark.partial.aggregate import feed_hash, spread_rows, timed
 from weft.spark.physical.plan import PhysicalPlan
 
 SAMPLE = 50_000
-"""Rows that are looked at: a moment, and enough to tell groups that are always there from others."""
+"""Rows that are sampled: quick, and enough to find the groups that occur in every slice."""
 
 
 def weigh(rows: DataFrame, physical: PhysicalPlan, buckets: int) -> BucketMap:
-    """Places by the first of these rows; by hash alone where there is nothing to place.
+    """A bucket map by the first of these rows; without keys, or with one bucket, groups are hashed to buckets.
 
     rows      (columns...)
-    partials  (feed, slice, keys...), each once: a hot group has one a slice, as any other that is there
+    partials  (feed, slice, keys...), each once: a hot group has one per slice, as every other group
     weights   (slot, partials)
     """
     keyed = [str(feed.layout.number) for feed in physical.feeds if feed.keys]

@@ -1,6 +1,6 @@
 """Collecting statistics of the stream: an explicit step of a batch, before its partials are built.
 
-Groups and signatures are counted on the first rows that come, and again from time to time.
+Groups and signatures are counted on the first rows that arrive, and again from time to time.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from weft.spark.options import JobOptions
 from weft.spark.partial.aggregate import timed
 from weft.spark.partial.sampling import take_sample, take_signatures
 from weft.spark.physical.expressions import signed
-from weft.spark.physical.filter_classes import apart
+from weft.spark.physical.filter_classes import separable_filters
 from weft.spark.physical.plan import PhysicalPlan
-from weft.spark.physical.rollup import GroupingCandidates, counts_groups, told_apart_by
+from weft.spark.physical.rollup import GroupingCandidates, counts_groups, partial_keys
 from weft.spark.physical.statistics import SignatureCounts, StreamStatistics
 
 FEWEST = 1_000
-"""Rows that say nothing yet about how groups repeat: with fewer, the next batches are looked at."""
+"""With fewer rows nothing is known about how groups repeat, and the next batches are sampled."""
 
 RECOUNT = 64
 """Batches after which groups and signatures are counted again."""
@@ -32,24 +32,24 @@ Filters = Mapping[tuple[str, ...], set[str]]
 
 
 class StatisticsCollector:
-    """What is known of a stream, and when its rows are looked at again. Batches use it one after the other."""
+    """The statistics of a stream, and when its rows are sampled again. Batches use it one after the other."""
 
     def __init__(self, options: JobOptions, assumed: StreamStatistics) -> None:
         self._options = options
         self.statistics = assumed
-        """The latest."""
+        """The newest ones."""
         self._groups = _Pace()
         self._signatures = _Pace()
         self._feeds: tuple[tuple[str, ...], ...] = ()
         self._filters: Filters = {}
 
-    def look_at_table(self, table: DataFrame, queries: Iterable[ACQ]) -> StreamStatistics:
-        """A bounded table can be looked at before it is planned: which filters its rows pass together."""
+    def sample_table(self, table: DataFrame, queries: Iterable[ACQ]) -> StreamStatistics:
+        """A bounded table can be sampled before planning: which filters its rows pass together."""
         filters: dict[tuple[str, ...], set[str]] = {}
         for query in queries:
             if query.where is not None:
                 filters.setdefault(query.keys, set()).add(query.where)
-        if classed := apart(filters):
+        if classed := separable_filters(filters):
             try:
                 self._keep_signatures(take_signatures(table, classed))
                 self._signatures.rest()
@@ -64,20 +64,20 @@ class StatisticsCollector:
         return self.statistics
 
     def _count_signatures(self, rows: DataFrame, plan: PhysicalPlan) -> None:
-        """When filters come or go, and from time to time: what classes they are in follows from it."""
+        """When filters join or leave, and from time to time; the classes of filters follow from it."""
         filters: dict[tuple[str, ...], set[str]] = {}
         for feed in plan.feeds:
             filters.setdefault(tuple(feed.keys.values()), set()).update(feed.signature.filters)
         changed, self._filters = filters != self._filters, filters
         if not changed and not self._signatures.is_due():
             return
-        classed = apart(filters)
+        classed = separable_filters(filters)
         if changed and all(self.statistics.signatures_of(some, keys) is not None for keys, some in classed.items()):
             return
         self._signatures.counted(not classed or self._keep_signatures(take_signatures(timed(rows, plan), classed)))
 
     def _keep_signatures(self, counted: Mapping[tuple[str, ...], SignatureCounts]) -> bool:
-        """Whether some of it tells anything."""
+        """Whether some counts have enough rows to be used."""
         enough = {keys: some for keys, some in counted.items() if some.rows >= FEWEST}
         if enough:
             self.statistics = replace(
@@ -88,7 +88,7 @@ class StatisticsCollector:
         return bool(enough)
 
     def _count_groups(self, rows: DataFrame, plan: PhysicalPlan) -> None:
-        feeds = told_apart_by(plan.feeds)
+        feeds = partial_keys(plan.feeds)
         if feeds != self._feeds:
             self._feeds, self._groups = feeds, _Pace()
             self.statistics = replace(self.statistics, groups=None)
@@ -96,29 +96,29 @@ class StatisticsCollector:
             return
         candidates = GroupingCandidates.of(plan, self._options)
         sample = take_sample(signed(timed(rows, plan), plan.feeds), candidates.relations)
-        # Where hash tables are asked for, the first rows choose them, however few they are.
-        wanted = self._options.groupings == "lfta" and bool(candidates.tables) and self.statistics.groups is None
-        if sample.rows >= FEWEST or wanted:
+        # If the options demand hash tables, they are chosen by the first rows, however few.
+        demanded = self._options.groupings == "lfta" and bool(candidates.tables) and self.statistics.groups is None
+        if sample.rows >= FEWEST or demanded:
             self.statistics = replace(self.statistics, groups=sample.counts(candidates))
         self._groups.counted(self.statistics.groups is not None)
 
 
 class _Pace:
-    """When to count again: soon where nothing could be told, else after `RECOUNT` batches."""
+    """When to count again: soon if there were too few rows, else after `RECOUNT` batches."""
 
     def __init__(self) -> None:
         self._wait, self._pause = 0, 1
 
     def is_due(self) -> bool:
-        """Asked once in each batch."""
+        """To be called once per batch."""
         if self._wait > 0:
             self._wait -= 1
             return False
         return True
 
-    def counted(self, told: bool) -> None:
-        """In this batch; whether that told anything."""
-        self._pause = RECOUNT if told else min(RECOUNT, 2 * self._pause)
+    def counted(self, enough: bool) -> None:
+        """It was counted in this batch; `enough`: there were enough rows."""
+        self._pause = RECOUNT if enough else min(RECOUNT, 2 * self._pause)
         self._wait = self._pause - 1
 
     def rest(self) -> None:

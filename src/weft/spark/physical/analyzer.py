@@ -22,12 +22,13 @@ from weft.model import ACQ
 from weft.sql import refuse, standing_in
 
 SPARE = 1000
+"""Queries that left and are remembered in any case."""
 
 
 class AnalysisCache:
-    """What Spark has said before about one stream: a query that stays is not analysed again when another one joins.
+    """Spark's earlier answers about one stream: a query that stays is not analysed again when another one joins.
 
-    Refusals are not kept: what Spark refuses today it may know tomorrow, such as a function that is registered then.
+    Refusals are not kept: Spark may accept the same text later, for example after a function was registered.
     """
 
     def __init__(self) -> None:
@@ -41,105 +42,105 @@ class AnalysisCache:
         """Queries as they were bound, by name."""
 
     def copy(self) -> AnalysisCache:
-        """The same, to learn more from on its own."""
+        """A separate cache that begins with the same answers."""
         other = AnalysisCache()
         other.schemas, other.types = dict(self.schemas), dict(self.types)
         other.deterministic, other.filters = set(self.deterministic), set(self.filters)
         other.shapes, other.bound = dict(self.shapes), dict(self.bound)
         return other
 
-    def forget_all_but(self, present: Collection[str]) -> None:
-        """Queries that left are forgotten, when they are more than those that are there."""
-        if len(self.bound) > 2 * len(present) + SPARE:
-            self.bound = {name: bound for name, bound in self.bound.items() if name in present}
+    def forget_all_but(self, active: Collection[str]) -> None:
+        """Forget queries that left, once there are more of them than active ones."""
+        if len(self.bound) > 2 * len(active) + SPARE:
+            self.bound = {name: bound for name, bound in self.bound.items() if name in active}
 
     def layout(self, acq: ACQ) -> QueryLayout | None:
-        found = self.bound.get(acq.name)
-        return found[1] if found is not None and found[0] is acq else None
+        bound_acq, layout = self.bound.get(acq.name, (None, None))
+        return layout if bound_acq is acq else None
 
 
 class Analyzer:
     """Spark's analyser over an empty table with the stream's columns."""
 
     def __init__(
-        self, open_session: Callable[[], SparkSession], in_utc: bool, source: str, known: AnalysisCache
+        self, open_session: Callable[[], SparkSession], in_utc: bool, source: str, cache: AnalysisCache
     ) -> None:
         self._open_session = open_session
         self._source = source
-        self.known = known
+        self.cache = cache
         self.in_utc = in_utc
 
     def query(self, acq: ACQ, text: str) -> StructType:
-        if text not in self.known.schemas:
+        if text not in self.cache.schemas:
             try:
-                self.known.schemas[text] = self._open_session().sql(standing_in(text)).schema
+                self.cache.schemas[text] = self._open_session().sql(standing_in(text)).schema
             except (AnalysisException, ParseException) as error:
                 raise refuse(
                     acq, _first_line(error), "Correct the query; Spark itself refuses it.", fragment=_fragment(error)
                 ) from None
-        return self.known.schemas[text]
+        return self.cache.schemas[text]
 
     def filters(self, expressions: Sequence[str], extra: str) -> bool:
-        """Whether Spark takes each of them as a WHERE of its own; one look at all of them."""
-        asked = [e for e in expressions if e not in self.known.filters]
-        if not asked:
+        """Whether Spark accepts each of them as a WHERE condition; one analysis of all of them."""
+        new = [e for e in expressions if e not in self.cache.filters]
+        if not new:
             return True
-        text = " AND ".join(f"({e})" for e in asked)
+        text = " AND ".join(f"({e})" for e in new)
         try:
-            types = [spark for spark, _ in self.types(asked, extra)]
+            types = [spark for spark, _ in self.types(new, extra)]
             self._open_session().table(self._source).where(text)
         except (AnalysisException, ParseException):
             return False
-        found = set(types) == {"boolean"}
-        if found:
-            self.known.filters.update(asked)
-        return found
+        accepted = set(types) == {"boolean"}
+        if accepted:
+            self.cache.filters.update(new)
+        return accepted
 
     def deterministic(self, expressions: Sequence[str]) -> bool:
-        """Whether the same rows always give the same values, as Spark sees it: it knows about users' functions."""
-        asked = [e for e in expressions if e not in self.known.deterministic]
-        if not asked:
+        """Whether the same rows always give the same values; Spark also knows this of users' functions."""
+        new = [e for e in expressions if e not in self.cache.deterministic]
+        if not new:
             return True
         table = self._open_session().table(self._source)
-        frame = table.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(asked)))
-        found = bool(frame._jdf.queryExecution().analyzed().deterministic())
-        if found:
-            self.known.deterministic.update(asked)
-        return found
+        frame = table.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(new)))
+        deterministic = bool(frame._jdf.queryExecution().analyzed().deterministic())
+        if deterministic:
+            self.cache.deterministic.update(new)
+        return deterministic
 
     def types(self, expressions: Sequence[str], extra: str) -> list[tuple[str, pa.DataType]]:
         """The Spark and Arrow types of scalar expressions over the stream's columns and one more."""
-        asked = [e for e in dict.fromkeys(expressions) if (e, extra) not in self.known.types]
-        if asked:
+        new = [e for e in dict.fromkeys(expressions) if (e, extra) not in self.cache.types]
+        if new:
             table = self._open_session().table(self._source).selectExpr("*", extra)
-            # An analysis at a time for as many expressions as there are: their number must not multiply it.
-            schema = table.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(asked))).schema
-            for e, field in zip(asked, schema, strict=True):
-                found = field.dataType.simpleString(), to_arrow_type(field.dataType, timezone="UTC")
-                self.known.types[e, extra] = found
-        return [self.known.types[e, extra] for e in expressions]
+            # One analysis for all expressions, however many there are.
+            schema = table.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(new))).schema
+            for e, field in zip(new, schema, strict=True):
+                types = field.dataType.simpleString(), to_arrow_type(field.dataType, timezone="UTC")
+                self.cache.types[e, extra] = types
+        return [self.cache.types[e, extra] for e in expressions]
 
 
 class AnalyzedStream:
-    """A stream, and what Spark has said about queries over it."""
+    """A stream, and a cache of Spark's analyses of queries over it."""
 
     def __init__(self, frame: DataFrame, cache: AnalysisCache | None = None) -> None:
         self.frame = frame
         self._cache = cache or AnalysisCache()
 
     def over(self, frame: DataFrame) -> AnalyzedStream:
-        """Another stream with the same columns: what Spark has said holds for it too."""
+        """Another stream with the same columns, for which the cached analyses hold too."""
         return AnalyzedStream(frame, self._cache)
 
     def copy(self) -> AnalyzedStream:
-        """The same stream; what Spark says about it from here on is not remembered for others."""
+        """The same stream; later analyses are not cached for others."""
         return AnalyzedStream(self.frame, self._cache.copy())
 
     @contextmanager
     def analyzer(self, source: str) -> Iterator[Analyzer]:
         """A copy of the session, with its settings and functions: the table's name touches no catalogue of users.
 
-        It is made when there is a question that Spark has not answered before.
+        It is made for the first question that is not in the cache.
         """
         logger = PySparkLogger.getLogger("SQLQueryContextLogger")
         level = logger.level
@@ -173,5 +174,5 @@ def _first_line(error: Exception) -> str:
 
 
 def _fragment(error: AnalysisException) -> str | None:
-    """The words that Spark's error is about, where it says so."""
+    """The part of the query that Spark's error is about, if the error names it."""
     return next((context.fragment() for context in error.getQueryContext() if context.fragment()), None)

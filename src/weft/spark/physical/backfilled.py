@@ -19,16 +19,19 @@ class BackfilledPartials:
     folder: str
     feed: FeedLayout
 
-    def read(self, spark: SparkSession, places: BucketMap, layout: Layout) -> DataFrame:
+    def read(self, spark: SparkSession, bucket_map: BucketMap, layout: Layout) -> DataFrame:
         """(bucket, feed, slice, latest, and the other columns under names that no other feed has)
 
         The job may have other buckets than when they were written.
         """
-        home = self._home(layout)
+        pinned_bucket = self._pinned_bucket(layout)
         partials = spark.read.parquet(self.folder)
         common = ("bucket", "slice", LATEST)
         own = {c: backfill_column(self.feed.number, c) for c in partials.columns if c not in common}
-        bucket = F.lit(home) if home is not None else F.expr(places.bucket(group_hash(self.feed.key_columns)))
+        if pinned_bucket is None:
+            bucket = F.expr(bucket_map.bucket(group_hash(self.feed.key_columns)))
+        else:
+            bucket = F.lit(pinned_bucket)
         named = partials.withColumnsRenamed(own).drop(own["feed"])
         return named.withColumn("feed", F.lit(self.feed.number)).withColumn("bucket", bucket)
 
@@ -36,13 +39,14 @@ class BackfilledPartials:
         """The layout of the batch that takes them in."""
         numbers = {tree.number for tree in self.feed.trees}
         older = tuple(tree for tree in layout.older if tree.number not in numbers)
-        trees = tuple(replace(tree, home=self._home(layout)) for tree in self.feed.trees)
+        trees = tuple(replace(tree, pinned_bucket=self._pinned_bucket(layout)) for tree in self.feed.trees)
         return replace(layout, feeds=(*layout.feeds, replace(self.feed, trees=trees)), older=older)
 
-    def _home(self, layout: Layout) -> int | None:
-        """Where the query is that waits for them."""
+    def _pinned_bucket(self, layout: Layout) -> int | None:
+        """The bucket of the query that waits for them; None: each group has a bucket."""
         (pool,) = self.feed.trees
-        return next((t.home for t in layout.current for query in t.queries if pool.number in query.older), None)
+        waiting = (tree for tree in layout.current if any(pool.number in query.older for query in tree.queries))
+        return next((tree.pinned_bucket for tree in waiting), None)
 
 
 def backfill_column(feed: int, column: str) -> str:

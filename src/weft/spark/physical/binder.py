@@ -39,18 +39,18 @@ def bind_plan(
     statistics: StreamStatistics,
     buckets: int = 1,
 ) -> PhysicalPlan:
-    """`groupings` keep their numbers; others get the next ones. Filters are in the classes that the statistics say.
-    Trees without keys are placed in `buckets`.
+    """`groupings` keep their numbers; others get the next ones. The statistics decide the classes of filters.
+    Trees without keys are pinned to some of the `buckets`.
     """
     frame = stream.frame
-    with stream.analyzer(plan.workload[0].source) as analyse:
+    with stream.analyzer(plan.workload[0].source) as analyzer:
         time_type = dict(frame.dtypes).get(event_time) or frame.selectExpr(event_time).dtypes[0][1]
         event_micros = micros(event_time, time_type)
-        homes = place_homes(plan, buckets).nodes if buckets > 1 else {}
-        queries = QueryBinder(analyse, f"{event_micros} AS {EVENT_TIME}")
-        binder = _FeedBinder(plan, queries, groupings, statistics, homes)
+        pinned_buckets = place_homes(plan, buckets).nodes if buckets > 1 else {}
+        queries = QueryBinder(analyzer, f"{event_micros} AS {EVENT_TIME}")
+        binder = _FeedBinder(plan, queries, groupings, statistics, pinned_buckets)
         feeds = tuple(binder.feeds())
-        analyse.known.forget_all_but(plan.workload.by_name)
+        analyzer.cache.forget_all_but(plan.workload.by_name)
     layout = Layout(
         kinds=_foreign_kinds(plan, feeds),
         feeds=tuple(feed.layout for feed in feeds),
@@ -105,12 +105,12 @@ class _FeedBinder:
         queries: QueryBinder,
         groupings: Groupings,
         statistics: StreamStatistics,
-        homes: Mapping[str, int],
+        pinned_buckets: Mapping[str, int],
     ) -> None:
         self._plan = plan
         self._queries = queries
         self._statistics = statistics
-        self._homes = homes
+        self._pinned_buckets = pinned_buckets
         self._tree_numbers = count()
         self.columns = ColumnAllocator()
         self.classes: list[FilterClasses] = []
@@ -134,10 +134,10 @@ class _FeedBinder:
         rows = float(self._plan.rate / feed.edge_rate) if feed.edge_rate else inf
         classes = FilterClasses.of(feed.keys, filters, rows, self._statistics.signatures_of)
         self.classes.append(classes)
-        place: dict[str | None, int] = {filters[f]: i for i, each in enumerate(classes.classes) for f in each}
+        class_of: dict[str | None, int] = {filters[f]: i for i, each in enumerate(classes.classes) for f in each}
         members: list[list[ACQ]] = [[] for _ in classes.classes or (None,)]
         for query in queries:
-            members[place.get(query.where, 0)].append(query)
+            members[class_of.get(query.where, 0)].append(query)
         return members
 
     def _argument_types(self, queries: Sequence[ACQ]) -> dict[str, str]:
@@ -176,15 +176,15 @@ class _FeedBinder:
         )
 
     def _trees(self, served: _Served, grouping: GroupingLayout, signature: Signature) -> Iterator[TreeLayout]:
-        """The plan's trees, with those of their queries that the feed serves; one for each of their homes."""
+        """The plan's trees with those queries that the feed serves; one per bucket that they are pinned to."""
         here = {query.name for query in served.queries}
-        filters = _filter_places(signature)
+        filters = _filter_bits(signature)
         for tree in (self._plan.trees[t] for t in served.feed.trees):
             parts: dict[int | None, list[ACQ]] = {}
             for name in tree.queries:
                 if name in here:
-                    parts.setdefault(self._homes.get(name), []).append(self._plan.workload.by_name[name])
-            for home, acqs in parts.items():
+                    parts.setdefault(self._pinned_buckets.get(name), []).append(self._plan.workload.by_name[name])
+            for pinned_bucket, acqs in parts.items():
                 queries = tuple(self._queries.bind(acq, served.types) for acq in acqs)
                 edges = tree.edges if served.all_queries and len(parts) == 1 else _edges(acqs)
                 yield TreeLayout(
@@ -197,17 +197,17 @@ class _FeedBinder:
                     queries=queries,
                     serving={served.operator: served.technique for served in tree.serving},
                     begins=_begins(edges, queries),
-                    home=home,
+                    pinned_bucket=pinned_bucket,
                 )
 
 
-def _filter_places(signature: Signature) -> dict[str | None, FilterBit | None]:
+def _filter_bits(signature: Signature) -> dict[str | None, FilterBit | None]:
     """Where a signature says whether a row passes each filter."""
     # Without bits there is one filter at most, and all rows of the feed pass it.
     single = (None,) if signature.bits else signature.filters or (None,)
-    places: dict[str | None, FilterBit | None] = dict.fromkeys(single)
-    places.update(signature.bits)
-    return places
+    bits: dict[str | None, FilterBit | None] = dict.fromkeys(single)
+    bits.update(signature.bits)
+    return bits
 
 
 def _foreign_kinds(plan: Plan, feeds: Sequence[NativeFeed]) -> dict[str, Kind]:

@@ -75,8 +75,8 @@ def _pools(plan: PhysicalPlan) -> Iterator[str]:
 
 def _buckets(plan: PhysicalPlan) -> Iterator[str]:
     for tree in plan.layout.current:
-        if tree.home is not None and not 0 <= tree.home < plan.buckets:
-            yield f"tree {tree.number} is in bucket {tree.home} of {plan.buckets}"
+        if tree.pinned_bucket is not None and not 0 <= tree.pinned_bucket < plan.buckets:
+            yield f"tree {tree.number} is in bucket {tree.pinned_bucket} of {plan.buckets}"
 
 
 def _partials(plan: PhysicalPlan) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _table(table: NativeTable) -> Iterator[str]:
     keys = set(table.keys.values())
     for feed in table.feeds:
         name = f"feed {feed.layout.number}"
-        if len(table.feeds) > 1 and not feed.rolls:
+        if len(table.feeds) > 1 and not feed.can_roll_up:
             yield f"feeds {name}, whose partials Spark cannot merge"
         if not keys.issuperset(feed.keys.values()):
             yield f"lacks keys of {name}"
@@ -139,10 +139,11 @@ def _rows(plan: PhysicalPlan, means: FromRows) -> Iterator[str]:
     for number in sorted(means.single_rows | means.exchanged):
         if number not in feeds:
             yield f"feed {number} is sent as rows and is not there"
-        elif not feeds[number].scatters:
+        elif not feeds[number].can_send_rows:
             yield f"feed {number} is sent as rows, which are no partials of it"
     yield from (f"feed {number} is sent as rows twice" for number in sorted(means.single_rows & means.exchanged))
-    yield from (f"feed {n} has buckets of its own and is exchanged" for n in sorted(means.exchanged & set(plan.homes)))
+    pinned = sorted(means.exchanged & plan.pinned_buckets.keys())
+    yield from (f"feed {number} has buckets of its own and is exchanged" for number in pinned)
 
 
 def _each_once(plan: PhysicalPlan, made: Counter[int]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from itertools import count
 from weft.aggregates import Component
 
 LATEST = "latest"
-"""The column with the greatest event time among a partial's rows: the watermark comes from it."""
+"""The column with the greatest event time of a partial's rows; the watermark is computed from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,38 +40,38 @@ class ColumnAllocator:
 
     def keys(self, types: Mapping[str, str]) -> dict[str, str]:
         """A column for each key of a grouping, by its expression."""
-        return _place(types, self._key_types, "k")
+        return _allocate(types, self._key_types, "k")
 
     def arguments(self, types: Mapping[str, str]) -> dict[str, str]:
-        return _place(types, self._argument_types, "a")
+        return _allocate(types, self._argument_types, "a")
 
     def component(self, component: Component, arguments: Mapping[str, str]) -> tuple[str, ...]:
         """The columns of a component over these argument columns."""
         lifts = [lift.format(*(arguments[a] for a in component.arguments)) for lift in component.lifts]
-        known = {aggregate: name for name, aggregate in self._slots.items()}
-        names = self._names(lifts, known)
+        names = self._names(lifts, {aggregate: name for name, aggregate in self._slots.items()})
         merges = [merge.format(*names) for merge in component.merges]
         if any(self._merges.get(name, merge) != merge for name, merge in zip(names, merges)):
-            # Made alike, combined differently: a user's aggregate may do so.
+            # The same lift with another merge: possible with users' aggregates.
             names = self._names(lifts, {})
             merges = [merge.format(*names) for merge in component.merges]
         self._slots.update(zip(names, lifts, strict=True))
         self._merges.update(zip(names, merges))
         return names
 
-    def _names(self, lifts: Sequence[str], known: Mapping[str, str]) -> tuple[str, ...]:
-        fresh = (f"c{number}" for number in count(len(self._slots)))
-        return tuple(known[lift] if lift in known else next(fresh) for lift in lifts)
+    def _names(self, lifts: Sequence[str], existing: Mapping[str, str]) -> tuple[str, ...]:
+        """The existing column of each aggregate, or the next free name."""
+        free_names = (f"c{number}" for number in count(len(self._slots)))
+        return tuple(existing[lift] if lift in existing else next(free_names) for lift in lifts)
 
 
-def _place(types: Mapping[str, str], taken: dict[str, str], prefix: str) -> dict[str, str]:
+def _allocate(types: Mapping[str, str], column_types: dict[str, str], prefix: str) -> dict[str, str]:
     """A physical column for each expression: the first of its type that this grouping does not use yet."""
-    placed: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for expression, spark_type in types.items():
-        used = set(placed.values())
-        column = next((c for c, t in taken.items() if t == spark_type and c not in used), None)
+        used = set(columns.values())
+        column = next((c for c, t in column_types.items() if t == spark_type and c not in used), None)
         if column is None:
-            column = f"{prefix}{len(taken)}"
-            taken[column] = spark_type
-        placed[expression] = column
-    return placed
+            column = f"{prefix}{len(column_types)}"
+            column_types[column] = spark_type
+        columns[expression] = column
+    return columns

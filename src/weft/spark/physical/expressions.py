@@ -15,16 +15,16 @@ Texts = dict[str, str]
 
 
 def signed(rows: DataFrame, tables: Sequence[NativeFeed | NativeTable]) -> DataFrame:
-    """Rows with the words of the tables' signatures: each is computed once, whatever asks for it."""
+    """Rows with the words of the tables' signatures: each word is computed once, however many tables use it."""
     words = {n: t for table in tables for n, t in zip(table.signature.names, table.signature.words, strict=True)}
     missing = {name: text for name, text in words.items() if name not in rows.columns}
     return rows.selectExpr("*", *(f"{text} AS {name}" for name, text in missing.items())) if missing else rows
 
 
 def from_rows(number: int, table: NativeFeed | NativeTable, columns: PhysicalColumns, words: int) -> Texts:
-    """The text of each column for one table, over signed rows; those that only others use are NULL.
+    """The text of each column for one table, over signed rows; columns that only other tables use are NULL.
 
-    A row that none of the queries wants moves the watermark and nothing else: it has no slice and no group.
+    A row that no query of the table wants only advances the watermark: it has no slice and no group.
     """
     edges = table.layout.edges if isinstance(table, NativeFeed) else table.edges
     signature = table.signature
@@ -43,12 +43,12 @@ def as_partials(feed: NativeFeed, columns: PhysicalColumns, words: int, slots: T
     """The same for a feed whose rows are sent as partials of their own; `slots` are the types of partial columns."""
     rows = from_rows(feed.layout.number, feed, columns, words)
     texts = {name: text for name, text in rows.items() if name not in columns.argument_types}
-    found = {
+    own_columns = {
         name: f"CAST({own} AS {slots[name]})"
         for component, names in zip(feed.layout.components, feed.layout.columns, strict=True)
         for name, own in zip(names, component.row, strict=True)
     }
-    return texts | {name: found.get(name, f"CAST(NULL AS {spark_type})") for name, spark_type in slots.items()}
+    return texts | {name: own_columns.get(name, f"CAST(NULL AS {spark_type})") for name, spark_type in slots.items()}
 
 
 def from_table(feed: NativeFeed, table: NativeTable, columns: PhysicalColumns, words: int, slots: Texts) -> Texts:
@@ -56,16 +56,16 @@ def from_table(feed: NativeFeed, table: NativeTable, columns: PhysicalColumns, w
     passes = feed.signature.passes_of(table.signature)
     texts = {"feed": str(feed.layout.number), "slice": _where(passes, slice_of(feed.layout.edges, "slice"))}
     texts |= _words(feed.signature.words_of(table.signature), words)
-    own = {expression: column for column, expression in table.keys.items()}
+    key_columns = {expression: column for column, expression in table.keys.items()}
     for name, spark_type in columns.key_types.items():
         key = feed.keys.get(name)
-        texts[name] = f"CAST(NULL AS {spark_type})" if key is None else _where(passes, own[key])
-    found = {
+        texts[name] = f"CAST(NULL AS {spark_type})" if key is None else _where(passes, key_columns[key])
+    own_columns = {
         name: column
         for component, names in zip(feed.layout.components, feed.layout.columns, strict=True)
         for name, column in zip(names, table.columns[component], strict=True)
     }
-    return texts | {name: found.get(name, f"CAST(NULL AS {spark_type})") for name, spark_type in slots.items()}
+    return texts | {name: own_columns.get(name, f"CAST(NULL AS {spark_type})") for name, spark_type in slots.items()}
 
 
 def _words(texts: Sequence[str], words: int) -> Texts:

@@ -32,10 +32,10 @@ from weft.spark.physical.expressions import Texts, from_rows
 from weft.spark.physical.plan import HashTableCosts, HashTables, NativeFeed
 from weft.spark.physical.statistics import GroupCounts
 
-_WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
-_REAL = frozenset({"float", "double"})
+_INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+_FLOATS = frozenset({"float", "double"})
 _TIMES = frozenset({"boolean", "date", "timestamp", "timestamp_ntz"})
-_NUMBERS = _WHOLE | _REAL
+_NUMBERS = _INTEGERS | _FLOATS
 _FIXED = _NUMBERS | _TIMES
 _BITS = frozenset({TableOperation.ALL_BITS, TableOperation.ANY_BIT, TableOperation.ODD_BITS})
 SUMS = frozenset({TableOperation.SUM})
@@ -46,7 +46,7 @@ LONG_DIGITS = 18
 
 
 def fits_table(feed: NativeFeed, bound: PhysicalColumns) -> bool:
-    """Whether a table can hold all that the feed keeps."""
+    """Whether hash tables can hold all components of the feed."""
     types = {e: bound.argument_types[c] for c, e in feed.arguments.items()}
     return all(_holds(component, types) for component in feed.layout.components)
 
@@ -58,7 +58,7 @@ def _holds(component: Component, types: Mapping[str, str]) -> bool:
     argument = types[component.arguments[0]]
     if (digits := DECIMAL.fullmatch(argument)) is not None:
         return slot.operation not in _BITS and int(digits[1]) <= LONG_DIGITS
-    return argument in (_WHOLE if slot.operation in _BITS else _NUMBERS if slot.operation in SUMS else _FIXED)
+    return argument in (_INTEGERS if slot.operation in _BITS else _NUMBERS if slot.operation in SUMS else _FIXED)
 
 
 def attributes(feed: NativeFeed) -> Texts:
@@ -86,7 +86,7 @@ def choose_hash_tables(
     prices: TableCosts,
     how: Phantoming = "auto",
 ) -> HashTables:
-    """Phantoms and buckets for these feeds in so many bytes, by the groups that were counted.
+    """Phantoms and buckets for these feeds within `memory` bytes, by the groups that were counted.
 
     `how` is "auto" for the cheapest, "always" for one phantom that feeds all, "never" for none.
     """
@@ -104,7 +104,7 @@ def choose_hash_tables(
     everything = widths.of(chosen.configuration.relations)
     buckets = chosen.allocated.buckets(replace(statistics, widths=everything))
     groups = estimate(chosen.configuration.relations, counted, counts.rows)
-    # Whatever its buckets, each group leaves a table once at least: what a phantom is emptied of throws others out.
+    # However many buckets it has, each group leaves a table at least once; what leaves a phantom evicts other groups.
     left = {table: groups[table.relation] for table in chosen.configuration.tables}
     answered = sum(number for table, number in left.items() if table.asked) * prices.eviction
     fed = sum(number * len(table.children) for table, number in left.items()) * prices.probe
@@ -125,20 +125,20 @@ def choose_hash_tables(
 def _chosen(
     queries: Iterable[Relation], statistics: GroupStatistics, memory: float, prices: ProbeCosts, how: Phantoming
 ) -> Choice:
-    asked = tuple(queries)
+    relations = tuple(queries)
     if how == "auto":
-        return choose(asked, statistics, memory, prices)
-    everything: Relation = frozenset().union(*asked)
-    parents = {query: everything if how == "always" and query != everything else None for query in asked}
+        return choose(relations, statistics, memory, prices)
+    everything: Relation = frozenset().union(*relations)
+    parents = {query: everything if how == "always" and query != everything else None for query in relations}
     if how == "always":
         parents.setdefault(everything, None)
-    allocated = allocate(Configuration.of(parents, asked), statistics, memory, prices)
+    allocated = allocate(Configuration.of(parents, relations), statistics, memory, prices)
     return Choice(allocated, (ChoiceStep(None, allocated.cost),))
 
 
 @dataclass(frozen=True, slots=True)
 class _Widths:
-    """Bytes of a bucket: as many as if each table held everything."""
+    """Bytes per bucket, as if every table had all slots."""
 
     slots: int
 
@@ -147,18 +147,18 @@ class _Widths:
 
 
 def _slots(feed: NativeFeed, bound: PhysicalColumns) -> dict[str, Slot]:
-    """By the feed's column; arguments stand for their texts here."""
+    """By the feed's column; the argument of a slot is the text of an expression here."""
     types = {e: bound.argument_types[c] for c, e in feed.arguments.items()}
-    found = {}
+    by_column = {}
     for component, (name,) in zip(feed.layout.components, feed.layout.columns, strict=True):
         slot = component.definition.table
         assert slot is not None, f"a table cannot hold {component.kind}"
         if slot.row is None:
-            found[name] = Slot(slot.operation, None)
+            by_column[name] = Slot(slot.operation, None)
         else:
-            real = not slot.boolean and types[component.arguments[0]] in _REAL
-            found[name] = Slot(slot.operation, slot.row.format(*component.arguments), real)
-    return found
+            real = not slot.boolean and types[component.arguments[0]] in _FLOATS
+            by_column[name] = Slot(slot.operation, slot.row.format(*component.arguments), real)
+    return by_column
 
 
 LATEST_SLOT = Slot(TableOperation.GREATEST, LATEST)
@@ -190,10 +190,10 @@ def _build(
     def table(node: TableNode) -> HashTableSpec:
         children = tuple(map(table, node.children))
         own = tuple(outputs.get(node.relation, ()))
-        held = [slot for out in own for slot in out.slots.values()]
-        held += [slot for child in children for slot in child.slots]
+        slots_of_node = [slot for out in own for slot in out.slots.values()]
+        slots_of_node += [slot for child in children for slot in child.slots]
         by = tuple(sorted(names[text] for text in node.relation))
-        return HashTableSpec(by, tuple(dict.fromkeys(held)), buckets[node.relation], own, children)
+        return HashTableSpec(by, tuple(dict.fromkeys(slots_of_node)), buckets[node.relation], own, children)
 
     inputs = {name: text for text, name in (names | read).items()}
     return inputs, tuple(map(table, configuration.raw))

@@ -34,19 +34,19 @@ class NativeFeed:
     signature: Signature
 
     @property
-    def scatters(self) -> bool:
-        """Whether a row of it can be sent as a partial."""
+    def can_send_rows(self) -> bool:
+        """Whether each row can be sent as a partial of its own."""
         return all(c.row for c in self.layout.components)
 
     @property
-    def rolls(self) -> bool:
+    def can_roll_up(self) -> bool:
         """Whether Spark can make its partials from finer ones."""
         return all(c.merges for c in self.layout.components)
 
 
 @dataclass(frozen=True, slots=True)
 class NativeTable:
-    """What rows are aggregated to, to roll up feeds from it: their keys, edges, filters and components."""
+    """A table that rows are aggregated to, and that feeds are rolled up from."""
 
     feeds: tuple[NativeFeed, ...]
     edges: Edges
@@ -61,9 +61,9 @@ class FromRows:
     """Each feed is made from rows, on its own."""
 
     single_rows: frozenset[int] = frozenset()
-    """Feeds, by number, of which next to every row has a group of its own: each row is sent as a partial."""
+    """Numbers of feeds with almost as many groups as rows: each row is sent as a partial."""
     exchanged: frozenset[int] = frozenset()
-    """Feeds whose rows are sent as they are, once to each bucket, where the partials are made."""
+    """Numbers of feeds in the row exchange: their rows are sent, once per bucket, and the buckets make the partials."""
     column_types: Mapping[str, str] = field(default_factory=dict)
     """Of the partial columns of those feeds."""
 
@@ -138,15 +138,15 @@ class HashTables:
 
 @dataclass(frozen=True, slots=True)
 class PartialsPlan:
-    """How partials are made from rows. It changes how they are made, never which: it may differ between batches."""
+    """How partials are made from rows. The partials are the same in any case, so it may differ between batches."""
 
     means: FromRows | FromTables | HashTables = field(default_factory=FromRows)
     choice: RollUp | None = None
-    """The roll-ups that are cheapest for Spark; None: no groups were counted that they could be chosen by."""
+    """The cheapest roll-ups for Spark; None: no groups were counted to choose by."""
     priced: bool = False
-    """Whether the choice was made by what it costs."""
+    """Whether the choice was made by cost."""
     counts: GroupCounts | None = None
-    """What was known of the groups."""
+    """The group counts that the choice was made by."""
 
     @property
     def feeding(self) -> Feeding:
@@ -173,24 +173,25 @@ class PhysicalPlan:
     groupings: tuple[tuple[str, ...], ...]
     """The key expressions of each grouping, by its number."""
     buckets: int = 1
-    """That trees without keys are placed in."""
+    """Trees without keys are pinned to some of them."""
     classes: tuple[FilterClasses, ...] = ()
     """Of the filters of each feed of the logical plan."""
     partials: PartialsPlan = field(default_factory=PartialsPlan)
     synopsis_limit: int | None = None
     """Bytes of values that all buckets may keep together; None: there is no limit."""
-    replayed: tuple[BackfilledPartials, ...] = ()
+    backfilled: tuple[BackfilledPartials, ...] = ()
     """Partials of earlier rows that the next batch takes in."""
 
     @property
-    def homes(self) -> dict[int, tuple[int, ...]]:
-        """The buckets that the partials of each feed go to, where its trees have homes."""
-        homes = {f.layout.number: {t.home for t in f.layout.trees if t.home is not None} for f in self.feeds}
-        return {number: tuple(sorted(buckets)) for number, buckets in homes.items() if buckets}
+    def pinned_buckets(self) -> dict[int, tuple[int, ...]]:
+        """By feed, the buckets that its trees are pinned to; feeds without pinned trees are missing."""
+        pinned = {feed.layout.number: {tree.pinned_bucket for tree in feed.layout.trees} for feed in self.feeds}
+        buckets = {number: tuple(sorted(b for b in of if b is not None)) for number, of in pinned.items()}
+        return {number: of for number, of in buckets.items() if of}
 
     @property
     def fed_by(self) -> list[Relation | None]:
-        """The keys of the phantom that each feed is made from; None: from rows, or nothing was counted yet."""
+        """The keys of the phantom that each feed is made from; None: made from rows, or no groups were counted yet."""
         if isinstance(self.partials.means, HashTables):
             above = self.partials.means.fed_by()
             return [above.get(feed.layout.number) for feed in self.feeds]

@@ -39,7 +39,7 @@ class Planner:
     source: AnalyzedStream
     options: JobOptions = field(default_factory=JobOptions)
     buckets: int = 1
-    """That trees without keys are placed in."""
+    """Trees without keys are pinned to some of them."""
 
     @property
     def stream(self) -> DataFrame:
@@ -51,13 +51,13 @@ class Planner:
 
     @property
     def assumed(self) -> StreamStatistics:
-        """What is assumed of the stream before a row was read."""
+        """What is assumed about the stream before a row is read."""
         return StreamStatistics(exact_rate(self.options.rate))
 
     def plan(
         self, workload: Workload, statistics: StreamStatistics | None = None, groupings: Groupings = ()
     ) -> PhysicalPlan:
-        """A plan for all the queries; without statistics, for the stream that is assumed."""
+        """A plan for all the queries; without statistics, for the assumed stream."""
         for acq in workload:
             self._check(acq, workload[0])
         statistics = statistics or self.assumed
@@ -71,14 +71,14 @@ class Planner:
         statistics: StreamStatistics,
         groupings: Groupings,
     ) -> PhysicalPlan:
-        """The plan with some queries more and some less; trees that nothing happens to stay as they are."""
+        """The plan after some queries joined and some left; other trees stay as they are."""
         for acq in joining:
             self._check(acq, plan.workload[0])
         amended, _ = change_plan(plan, list(map(at_intervals, joining)), leaving, self._cost)
         return self.bind(self._served(amended), statistics, groupings)
 
     def preview(self, plan: Plan, joining: Sequence[ACQ], statistics: StreamStatistics, groupings: Groupings) -> Plan:
-        """The plan that `amend` would make for queries more; nothing is remembered of them."""
+        """The plan that `amend` would make if these queries joined; nothing of it is kept."""
         beside = replace(self, source=self.source.copy())
         return beside.amend(plan, joining, (), statistics, groupings).logical
 
@@ -103,12 +103,12 @@ class Planner:
         return self._with_partials(physical, statistics)
 
     def at_rate(self, plan: Plan, rate: Fraction) -> Plan:
-        """The same trees, and what they cost when the stream brings so many rows per second."""
+        """The same trees, with their cost at another rate."""
         priced, _ = change_plan(replace(plan, rate=rate), (), (), self._cost)
         return self._served(priced)
 
     def price(self, plan: Plan, stream: Stream) -> float:
-        """What plans are compared by, for such a stream."""
+        """The cost that plans are compared by, for this stream."""
         weights = self._weights()
         return float(plan.cost) if weights is None else estimate(plan, weights, stream).seconds
 
@@ -120,7 +120,7 @@ class Planner:
         return abs(self.price(self.at_rate(plan, measured.rate), measured.stream) - price) > tolerance * price
 
     def _with_partials(self, physical: PhysicalPlan, statistics: StreamStatistics) -> PhysicalPlan:
-        """The last decision, and the last look at all of them."""
+        """The last decision, and the check of the complete plan."""
 
         def types(feeds: Sequence[NativeFeed]) -> Mapping[str, str]:
             return partial_types(self.stream.selectExpr("*", f"{physical.event_micros} AS {EVENT_TIME}"), feeds)
@@ -171,7 +171,7 @@ class Planner:
 
 
 def keep_slices(layout: Layout, times: TimeOptions) -> Layout:
-    """The layout with what it must keep, and with marks on the answers where windows may be updated."""
+    """The layout with its allowed lateness and retention; answers have marks where windows may be updated."""
     layout = replace(layout, allowed_lateness=times.allowed_lateness, retention=times.retention)
     if not times.allowed_lateness:
         return layout

@@ -1,7 +1,7 @@
-"""One query at a time: what Spark says about its expressions, and the layout of its answers.
+"""One query at a time: Spark's analysis of its expressions, and the layout of its answers.
 
-Spark analyses each query, on an empty table with the stream's schema: what it refuses is refused here, and the names
-and types of the answers are the ones it gives. Queries that differ only in their window are analysed once.
+Spark analyses each query on an empty table with the stream's schema: what it refuses is refused here, and it decides
+the names and types of the answers. Queries that differ only in their window are analysed once.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ from weft.sql import refuse, standing_in
 ANY_WINDOW = Window(1, 1)
 
 WIDE = 100
-"""Windows over a row from which Spark is not asked about them: it writes all of them down to look at a query."""
+"""With more windows per row than this, another text is analysed: Spark's analysis writes out every window."""
 
 
 class QueryBinder:
     """Binds queries to the types of a stream; `event_micros` is the extra column that expressions may read."""
 
-    def __init__(self, analyse: Analyzer, event_micros: str) -> None:
-        self._analyse = analyse
+    def __init__(self, analyzer: Analyzer, event_micros: str) -> None:
+        self._analyzer = analyzer
         self._event_micros = event_micros
         self._schemas: dict[ACQ | str, StructType] = {}
 
     def analyse(self, queries: Sequence[ACQ]) -> None:
-        """Refuse what Spark refuses, and what would differ in a repeated batch."""
-        new = [query for query in queries if self._analyse.known.layout(query) is None]
+        """Refuse what Spark refuses, and what would give other answers in a repeated batch."""
+        new = [query for query in queries if self._analyzer.cache.layout(query) is None]
         for query in new:
             shape = _shape(query)
-            if shape not in self._schemas and shape not in self._analyse.known.shapes:
-                self._schemas[shape] = self._analyse.query(query, _asked(query))
+            if shape not in self._schemas and shape not in self._analyzer.cache.shapes:
+                self._schemas[shape] = self._analyzer.query(query, _analysed_text(query))
         self._refuse_filters(new)
         self._refuse_chance(new)
 
     def types(self, expressions: Sequence[str]) -> dict[str, str]:
         """The Spark type of each scalar expression."""
-        found = self._analyse.types(expressions, self._event_micros)
-        return {e: spark for e, (spark, _) in zip(expressions, found, strict=True)}
+        types = self._analyzer.types(expressions, self._event_micros)
+        return {e: spark for e, (spark, _) in zip(expressions, types, strict=True)}
 
     def arrow_types(self, expressions: Sequence[str]) -> list[pa.DataType]:
-        return [arrow for _, arrow in self._analyse.types(expressions, self._event_micros)]
+        return [arrow for _, arrow in self._analyzer.types(expressions, self._event_micros)]
 
     def bind(self, acq: ACQ, types: Mapping[str, str]) -> QueryLayout:
         """The layout of an analysed query; `types` are those of the arguments of its calls."""
-        layout = self._analyse.known.layout(acq)
+        layout = self._analyzer.cache.layout(acq)
         if layout is None:
-            shape, shapes = _shape(acq), self._analyse.known.shapes
+            shape, shapes = _shape(acq), self._analyzer.cache.shapes
             if shape not in shapes:
                 shapes[shape] = self._bind_query(acq, self._schemas[shape], types)
             layout = replace(
@@ -67,21 +67,21 @@ class QueryBinder:
                 requested_window=acq.asked,
                 priority=acq.priority,
             )
-            self._analyse.known.bound[acq.name] = acq, layout
+            self._analyzer.cache.bound[acq.name] = acq, layout
         return layout
 
     def _bind_query(self, acq: ACQ, schema: StructType, types: Mapping[str, str]) -> QueryLayout:
-        known = self._types_of_nodes(acq, schema)
+        node_types = self._types_of_nodes(acq, schema)
 
         def call_layout(index: int, call: Call) -> CallLayout:
             aggregate = AGGREGATES[call.function]
             kept = aggregate.components(call, types)
-            return CallLayout(aggregate.lower, kept, known[f"call {index}"], aggregate.numbers(call))
+            return CallLayout(aggregate.lower, kept, node_types[f"call {index}"], aggregate.numbers(call))
 
         try:
-            outputs = tuple(bind(o.expression, lambda node: known[_label(node)]) for o in acq.outputs)
-            having = None if acq.having is None else bind(acq.having, lambda node: known[_label(node)])
-            if not self._analyse.in_utc and any(map(_needs_zone, (*outputs, *((having,) if having else ())))):
+            outputs = tuple(bind(o.expression, lambda node: node_types[_label(node)]) for o in acq.outputs)
+            having = None if acq.having is None else bind(acq.having, lambda node: node_types[_label(node)])
+            if not self._analyzer.in_utc and any(map(_needs_zone, (*outputs, *((having,) if having else ())))):
                 raise CannotEvaluate("this reads a timestamp as text or as a date, which weft does in UTC only")
         except CannotEvaluate as error:
             raise refuse(acq, str(error), "Select the aggregates, and apply this to the answers.") from None
@@ -109,53 +109,53 @@ class QueryBinder:
         for root in roots:
             for node in root.walk():
                 nodes.setdefault(_label(node), node)
-        known = {
+        types = {
             _label(o.expression): to_arrow_type(f.dataType, timezone="UTC")
             for o, f in zip(acq.outputs, schema.fields, strict=True)
         }
-        missing = {label: node for label, node in nodes.items() if label not in known}
+        missing = {label: node for label, node in nodes.items() if label not in types}
         if missing:
             items = ", ".join(f"{node.sql} AS c{i}" for i, node in enumerate(missing.values()))
-            analysed = self._analyse.query(acq, f"SELECT {items} FROM {acq.source} GROUP BY {_grouped(acq)}")
-            known.update(
+            analysed = self._analyzer.query(acq, f"SELECT {items} FROM {acq.source} GROUP BY {_grouped(acq)}")
+            types.update(
                 {label: to_arrow_type(f.dataType, timezone="UTC") for label, f in zip(missing, analysed, strict=True)}
             )
-        return known
+        return types
 
     def _refuse_filters(self, queries: Sequence[ACQ]) -> None:
-        """What Spark would not filter by; a query's own text is asked only where there is something to find."""
+        """Refuse filters that Spark refuses. All are analysed together, and one by one only if some are refused."""
         filtered = {q.where: q for q in queries if q.where is not None}
-        if not self._analyse.filters(list(filtered), self._event_micros):
+        if not self._analyzer.filters(list(filtered), self._event_micros):
             for query in filtered.values():
-                self._analyse.query(query, _asked(query))
+                self._analyzer.query(query, _analysed_text(query))
 
     def _refuse_chance(self, queries: Sequence[ACQ]) -> None:
-        """One look at all expressions, and at each query's only where there is something to find."""
-        found = {
+        """Refuse expressions that are not deterministic. One analysis for all; one for each only if some are not."""
+        expressions_of = {
             q.name: [e for e in (*q.keys, q.where, *(e for c in q.calls for e in (*c.arguments, c.condition))) if e]
             for q in queries
         }
-        if self._analyse.deterministic(sorted({e for expressions in found.values() for e in expressions})):
+        if self._analyzer.deterministic(sorted({e for expressions in expressions_of.values() for e in expressions})):
             return
         for query in queries:
-            for expression in found[query.name]:
-                if not self._analyse.deterministic([expression]):
+            for expression in expressions_of[query.name]:
+                if not self._analyzer.deterministic([expression]):
                     raise refuse(
                         query,
-                        f"{expression} gives other values each time that it is asked, so a repeated batch would differ",
+                        f"{expression} gives another value each time it is evaluated, so a repeated batch would differ",
                         "Compute it before the stream is woven, as a column.",
                         fragment=expression,
                     )
 
 
 def _named(output: Output, by_spark: str) -> str:
-    """As Spark names a column; what it does not know itself is named alike, after its text."""
+    """The name that Spark gives the column; for functions that Spark lacks, the same rule: the text is the name."""
     text = output.expression.sql
     return by_spark if standing_in(text) == text else output.name or text
 
 
-def _asked(acq: ACQ) -> str:
-    """The query as Spark is asked about it: its own text, or the same over windows that do not overlap."""
+def _analysed_text(acq: ACQ) -> str:
+    """The text that Spark analyses for the query: its own, or the same over windows that do not overlap."""
     if acq.shown.length <= WIDE * acq.shown.slide or not all(output.name for output in acq.outputs):
         return acq.spark_sql
     names = (output.name.replace("`", "``") for output in acq.outputs)
@@ -170,7 +170,7 @@ def _grouped(acq: ACQ) -> str:
 
 
 def _shape(acq: ACQ) -> ACQ | str:
-    """Equal where names and types of the answers are: all but window and filter, or the text where it names them."""
+    """Equal for queries whose answers have the same names and types: all but window and filter, or the text."""
     named = all(output.name for output in acq.outputs)
     return replace(acq, name="", window=ANY_WINDOW, where=None, asked=None, priority=0) if named else acq.spark_sql
 

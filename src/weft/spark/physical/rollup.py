@@ -32,12 +32,13 @@ from weft.spark.physical.slicing import slice_of, union_edges
 from weft.spark.physical.statistics import GroupCounts
 
 CLEARLY = 0.6
-"""What hash tables may cost of Spark's own aggregation, to be taken. Prices are measured on one group-by; with many
-that do not gather, tables take longer than theirs say: `weft bench groupbys` prints it as `uniform_over_lfta`.
+"""Hash tables are chosen if they cost less than this share of Spark's own aggregation. Prices are measured on one
+group-by; with many groups per row, tables are slower than their prices say: `weft bench groupbys` prints the ratio as
+`uniform_over_lfta`.
 """
 
 CANDIDATES = 64
-"""Relations counted beside the group-bys: unions of two first, and the union of all."""
+"""The most relations that are counted beside the group-bys: the union of all, then the smallest unions."""
 
 PartialTypes = Callable[[Sequence[NativeFeed]], Mapping[str, str]]
 """The types of the partial columns of some feeds, as Spark's analyser says."""
@@ -47,7 +48,7 @@ def counts_groups(feeds: Sequence[NativeFeed], options: JobOptions) -> bool:
     """Whether the choice for these feeds depends on how many groups they have."""
     if options.groupings == "lfta":
         return True
-    return options.phantoms == "auto" and sum(feed.rolls for feed in feeds) > 1
+    return options.phantoms == "auto" and sum(feed.can_roll_up for feed in feeds) > 1
 
 
 def _for_tables(feeds: Sequence[NativeFeed], columns: PhysicalColumns, options: JobOptions) -> tuple[NativeFeed, ...]:
@@ -55,7 +56,7 @@ def _for_tables(feeds: Sequence[NativeFeed], columns: PhysicalColumns, options: 
     able = tuple(feed for feed in feeds if fits_table(feed, columns))
     if options.groupings == "lfta":
         return able
-    # Default costs would not tell which of both is cheaper.
+    # Default costs do not show which of the two is cheaper.
     measured = options.groupings == "auto" and len(able) == len(feeds) and load_table_costs() is not None
     return able if measured else ()
 
@@ -66,7 +67,7 @@ class GroupingCandidates:
 
     feeds: tuple[NativeFeed, ...]
     finer: Mapping[Relation, tuple[str, ...]]
-    """What tells partials apart in each relation that Spark could roll up several feeds from."""
+    """The expressions that identify a partial, of each relation that Spark could roll up several feeds from."""
     tables: tuple[NativeFeed, ...]
     """Feeds that hash tables could be made for."""
 
@@ -74,19 +75,19 @@ class GroupingCandidates:
     def of(cls, plan: PhysicalPlan, options: JobOptions) -> GroupingCandidates:
         feeds = plan.feeds
         tables = _for_tables(feeds, plan.columns, options)
-        rolling = [_relation(f) for f in feeds if f.rolls]
+        rolling = [_relation(f) for f in feeds if f.can_roll_up]
         if not rolling:
             return cls(feeds, {}, tables)
         everything: Relation = frozenset().union(*rolling)
         graph = FeedingGraph.of(rolling)
         wider = dict.fromkeys([*graph.queries, everything, *sorted(graph.phantoms, key=len)[:CANDIDATES]])
-        fed = {r: [f for f in feeds if f.rolls and _relation(f) <= r] for r in wider}
-        return cls(feeds, {r: _told_apart_by(below) for r, below in fed.items() if len(below) > 1}, tables)
+        fed = {r: [f for f in feeds if f.can_roll_up and _relation(f) <= r] for r in wider}
+        return cls(feeds, {r: _partial_key(below) for r, below in fed.items() if len(below) > 1}, tables)
 
     @property
     def relations(self) -> list[frozenset[str]]:
-        """The expressions that tell groups apart, of all that is counted."""
-        native = [*told_apart_by(self.feeds), *self.finer.values()]
+        """All sets of expressions whose distinct values are counted."""
+        native = [*partial_keys(self.feeds), *self.finer.values()]
         return [*map(frozenset, native), *(relations_of(self.tables) if self.tables else [])]
 
     @property
@@ -97,20 +98,20 @@ class GroupingCandidates:
     def roll_up(self, counts: GroupCounts, prices: TableCosts) -> RollUp:
         """What is cheapest for Spark."""
         own = zip(self.feeds, counts.feeds, strict=True)
-        asked = [GroupBy(_relation(feed), counts.partials(texts), feed.rolls) for feed, texts in own]
-        return roll_up(asked, {r: counts.partials(texts) for r, texts in self.finer.items()}, prices.native)
+        group_bys = [GroupBy(_relation(feed), counts.partials(texts), feed.can_roll_up) for feed, texts in own]
+        return roll_up(group_bys, {r: counts.partials(texts) for r, texts in self.finer.items()}, prices.native)
 
 
 def choose_partials(
     plan: PhysicalPlan, counts: GroupCounts | None, options: JobOptions, bounded: bool, types: PartialTypes
 ) -> PartialsPlan:
-    """`bounded`: all rows are there, so that buckets can make partials from rows."""
+    """`bounded`: all rows are in one batch, so buckets can make partials from rows."""
     feeds = plan.feeds
     priced = options.phantoms == "auto"
-    if options.phantoms == "always" and options.groupings != "lfta" and sum(feed.rolls for feed in feeds) > 1:
+    if options.phantoms == "always" and options.groupings != "lfta" and sum(feed.can_roll_up for feed in feeds) > 1:
         choice = _one_for_all(feeds)
         return PartialsPlan(_from_tables(choice, feeds, plan.columns), choice, priced, counts)
-    if counts is None or not counts_groups(feeds, options) or counts.feeds != told_apart_by(feeds):
+    if counts is None or not counts_groups(feeds, options) or counts.feeds != partial_keys(feeds):
         return PartialsPlan(counts=counts)
     prices = load_table_costs() or DEFAULT_TABLE_COSTS
     candidates = GroupingCandidates.of(plan, options)
@@ -131,7 +132,7 @@ def _hash_tables(
     prices: TableCosts,
     native: RollUp,
 ) -> HashTables | None:
-    """Where they are clearly cheaper, or asked for."""
+    """If they are clearly cheaper, or the options demand them."""
     tables = choose_hash_tables(candidates.tables, columns, counts, options.table_memory, prices, options.phantoms)
     cheaper = prices.row + tables.cost < CLEARLY * native.cost * prices.native_probe
     return tables if cheaper or options.groupings == "lfta" else None
@@ -167,22 +168,23 @@ def _table(feeds: Sequence[NativeFeed], bound: PhysicalColumns, columns: ColumnA
 def _from_rows(plan: PhysicalPlan, choice: RollUp, bounded: bool, types: PartialTypes) -> FromRows:
     """Which feeds are sent as rows."""
     partials = {f.layout.number: g.partials for f, g in zip(plan.feeds, choice.asked, strict=True)}
-    able = [feed for feed in plan.feeds if feed.scatters]
-    alone = single_row_feeds(able, partials)
+    sendable = [feed for feed in plan.feeds if feed.can_send_rows]
+    single_rows = single_row_feeds(sendable, partials)
     if not bounded:
-        return FromRows(alone, column_types=types([f for f in able if f.layout.number in alone]) if alone else {})
-    column_types = types(able) if able else {}
-    exchanged = exchanged_feeds(exchangeable(able, plan, column_types), partials, plan.buckets)
-    return FromRows(alone - exchanged, exchanged, column_types)
+        sent = [feed for feed in sendable if feed.layout.number in single_rows]
+        return FromRows(single_rows, column_types=types(sent) if sent else {})
+    column_types = types(sendable) if sendable else {}
+    exchanged = exchanged_feeds(exchangeable(sendable, plan, column_types), partials, plan.buckets)
+    return FromRows(single_rows - exchanged, exchanged, column_types)
 
 
-def told_apart_by(feeds: Sequence[NativeFeed]) -> tuple[tuple[str, ...], ...]:
-    """What tells partials apart in each feed. Feeds with the same have the same groups, whatever their trees."""
-    return tuple(_told_apart_by([feed]) for feed in feeds)
+def partial_keys(feeds: Sequence[NativeFeed]) -> tuple[tuple[str, ...], ...]:
+    """For each feed, the expressions that identify a partial. Feeds with equal ones have the same groups."""
+    return tuple(_partial_key([feed]) for feed in feeds)
 
 
-def _told_apart_by(feeds: Sequence[NativeFeed]) -> tuple[str, ...]:
-    """What tells partials apart in a table that these feeds are made from."""
+def _partial_key(feeds: Sequence[NativeFeed]) -> tuple[str, ...]:
+    """The expressions that identify a partial of a table that these feeds are made from."""
     keys = dict.fromkeys(key for feed in feeds for key in feed.keys.values())
     signature = Signature.union(feed.signature for feed in feeds)
     return (slice_of(union_edges([feed.layout.edges for feed in feeds])), *signature.words, *keys)
@@ -193,6 +195,6 @@ def _relation(feed: NativeFeed) -> Relation:
 
 
 def _one_for_all(feeds: Sequence[NativeFeed]) -> RollUp:
-    everything: Relation = frozenset().union(*(_relation(f) for f in feeds if f.rolls))
-    asked = tuple(GroupBy(_relation(f), 0.0, f.rolls) for f in feeds)
-    return RollUp(asked, tuple(everything if f.rolls else None for f in feeds), 0.0, 0.0)
+    everything: Relation = frozenset().union(*(_relation(f) for f in feeds if f.can_roll_up))
+    group_bys = tuple(GroupBy(_relation(f), 0.0, f.can_roll_up) for f in feeds)
+    return RollUp(group_bys, tuple(everything if f.can_roll_up else None for f in feeds), 0.0, 0.0)

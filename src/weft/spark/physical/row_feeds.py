@@ -1,4 +1,4 @@
-"""Feeds whose rows hardly gather where they are read: those are sent as rows, and aggregated where they arrive."""
+"""Feeds with almost as many groups as rows: they are sent as rows, and aggregated where they arrive."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ GATHERED = 0.5
 """Partials per row, above which rows are sent instead: partials are sent twice, by group and by bucket."""
 
 PLAIN = re.compile(r"boolean|tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|string|binary|decimal\(\d+,\d+\)")
-"""Types of keys that are equal where their bytes are. Zeros and NaN are not, nor are strings with a collation."""
+"""Types of keys that are equal if their bytes are: not floats (0.0 and -0.0, NaN), nor strings with a collation."""
 
 COMPARED = re.compile(rf"{PLAIN.pattern}|float|double")
 """Types of partials that buckets combine as Spark does."""
 
 
-def single_row_feeds(able: Sequence[NativeFeed], partials: Mapping[int, float]) -> frozenset[int]:
-    """The numbers of feeds that are sent as a partial per row; `partials` are those that a row makes of each."""
-    return frozenset(feed.layout.number for feed in able if partials[feed.layout.number] > GATHERED)
+def single_row_feeds(sendable: Sequence[NativeFeed], partials: Mapping[int, float]) -> frozenset[int]:
+    """The numbers of feeds that are sent as a partial per row; `partials` has the partials per row of each feed."""
+    return frozenset(feed.layout.number for feed in sendable if partials[feed.layout.number] > GATHERED)
 
 
-def exchanged_feeds(able: Sequence[NativeFeed], partials: Mapping[int, float], buckets: int) -> frozenset[int]:
-    """The numbers of feeds whose rows are sent as they are, once to each bucket, and told apart there.
+def exchanged_feeds(sendable: Sequence[NativeFeed], partials: Mapping[int, float], buckets: int) -> frozenset[int]:
+    """The numbers of feeds in the row exchange: their rows are sent, once per bucket, and grouped there.
 
-    Many feeds share a row's copies. Where its groups are hashed, the next feed finds the row in its bucket already
-    but for `alone` of the rows, so that it comes along even if it gathers well. Without others every row is sent
-    for it alone, and the rule is that of `single_row_feeds`.
+    Feeds share the copies of a row. Groups are hashed to buckets, so all but a share `alone` of the next feed's rows
+    are in the right bucket already, and the feed is worth adding even if it has few groups. Without other feeds every
+    row is sent for it alone, and the rule is that of `single_row_feeds`.
     """
     chosen: set[int] = set()
     alone = 1.0
-    for number in sorted((feed.layout.number for feed in able), key=lambda n: (-partials[n], n)):
+    for number in sorted((feed.layout.number for feed in sendable), key=lambda n: (-partials[n], n)):
         if partials[number] <= GATHERED * alone:
             break
         chosen.add(number)
@@ -42,9 +42,9 @@ def exchanged_feeds(able: Sequence[NativeFeed], partials: Mapping[int, float], b
 
 
 def exchangeable(feeds: Sequence[NativeFeed], plan: PhysicalPlan, types: Mapping[str, str]) -> list[NativeFeed]:
-    """Those that buckets can make the partials of; `types` are of their partial columns.
+    """The feeds whose partials buckets can make; `types` has the types of their partial columns.
 
-    Without ANSI a sum that overflows is what Spark makes of it, so Spark makes the partials.
+    Without ANSI mode sums wrap around as Spark defines it, so Spark makes the partials.
     """
     if not plan.layout.ansi:
         return []
@@ -54,7 +54,7 @@ def exchangeable(feeds: Sequence[NativeFeed], plan: PhysicalPlan, types: Mapping
         kept = (types[name] for names in feed.layout.columns for name in names)
         return all(map(PLAIN.fullmatch, keys)) and all(map(COMPARED.fullmatch, kept))
 
-    return [feed for feed in feeds if plain(feed) and feed.layout.number not in plan.homes]
+    return [feed for feed in feeds if plain(feed) and feed.layout.number not in plan.pinned_buckets]
 
 
 def partial_types(with_time: DataFrame, feeds: Sequence[NativeFeed]) -> dict[str, str]:

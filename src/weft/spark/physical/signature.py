@@ -1,7 +1,7 @@
 """Signatures as native Spark expressions: which of some filters a row passes.
 
-Filters that ask where one column lies are one number, of the place between their limits; any other filter is a number
-of one bit.
+Filters that compare one column with limits share one number, the position of the value among the limits; any other
+filter is a number of one bit.
 """
 
 from __future__ import annotations
@@ -32,48 +32,50 @@ class Signature:
 
     filters: tuple[str, ...] = ()
     all_rows: bool = False
-    """Some query wants rows whatever filter they pass."""
+    """Some query has no filter, and wants all rows."""
 
     @classmethod
     def union(cls, signatures: Iterable[Signature]) -> Signature:
-        found = tuple(signatures)
-        return cls(tuple(sorted({f for s in found for f in s.filters})), any(s.all_rows for s in found))
+        parts = tuple(signatures)
+        return cls(tuple(sorted({f for part in parts for f in part.filters})), any(part.all_rows for part in parts))
 
     @cached_property
     def ranges(self) -> tuple[Range, ...]:
-        """None where all rows that are wanted pass the only filter."""
+        """Empty if the signature has one filter, and only rows that pass it are wanted."""
         return () if len(self.filters) == 1 and not self.all_rows else tuple(ranges(self.filters))
 
     @cached_property
-    def _places(self) -> dict[tuple[str, ...], tuple[int, int, int]]:
+    def _positions(self) -> dict[tuple[str, ...], tuple[int, int, int]]:
         """Word, shift and mask of each range's number, by its key."""
-        found = {}
+        positions = {}
         word, shift = 0, 0
         for each in self.ranges:
             width = max(each.numbers).bit_length()
             if shift + width > WORD_BITS:
                 word, shift = word + 1, 0
-            found[each.key] = word, shift, (1 << width) - 1
+            positions[each.key] = word, shift, (1 << width) - 1
             shift += width
-        return found
+        return positions
 
     @cached_property
     def bits(self) -> dict[str, FilterBit]:
-        """The place of each filter."""
-        return {f: FilterBit(*self._places[each.key], *each.bounds(f)) for each in self.ranges for f in each.intervals}
+        """Where each filter is in the words."""
+        position = self._positions
+        return {f: FilterBit(*position[each.key], *each.bounds(f)) for each in self.ranges for f in each.intervals}
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(f"w{word}" for word in range(1 + max((word for word, _, _ in self._places.values()), default=-1)))
+        words = 1 + max((word for word, _, _ in self._positions.values()), default=-1)
+        return tuple(f"w{word}" for word in range(words))
 
     @property
     def width(self) -> int:
-        """Bits that its numbers take."""
-        return sum(mask.bit_length() for _, _, mask in self._places.values())
+        """The number of bits of its numbers."""
+        return sum(mask.bit_length() for _, _, mask in self._positions.values())
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The columns that its words are computed in, beside those of the rows: the same words, the same column."""
+        """The columns that its words are computed in, beside those of the rows: equal words have the same column."""
         return tuple(f"signature_{sha256(word.encode()).hexdigest()[:16]}" for word in self.words)
 
     @property
@@ -85,14 +87,14 @@ class Signature:
 
     @cached_property
     def words(self) -> list[str]:
-        found: list[list[str]] = [[] for _ in self.columns]
+        terms: list[list[str]] = [[] for _ in self.columns]
         for each in self.ranges:
-            word, shift, _ = self._places[each.key]
+            word, shift, _ = self._positions[each.key]
             number = _number(each.tests, [number << shift for number in each.numbers])
             guards = [*each.guards, *([f"({each.tests[0]}) IS NOT NULL"] if each.nulls_pass else [])]
             guarded = f"CASE WHEN {' AND '.join(guards)} THEN {number} ELSE 0L END" if guards else number
-            found[word].append(f"({guarded})")
-        return [" | ".join(word) for word in found]
+            terms[word].append(f"({guarded})")
+        return [" | ".join(of_word) for of_word in terms]
 
     def words_of(self, finer: Signature) -> list[str]:
         """The same from the words of a signature that has these filters and more.
@@ -102,17 +104,17 @@ class Signature:
         """
         if self.bits == finer.bits:
             return list(self.columns)
-        found: list[list[str]] = [[] for _ in self.columns]
-        known = {each.key: each for each in finer.ranges}
+        terms: list[list[str]] = [[] for _ in self.columns]
+        finer_ranges = {each.key: each for each in finer.ranges}
         for each in self.ranges:
-            word, shift, _ = self._places[each.key]
-            from_word, from_shift, mask = finer._places[each.key]
-            numbers = each.numbers_of(known[each.key])
+            word, shift, _ = self._positions[each.key]
+            from_word, from_shift, mask = finer._positions[each.key]
+            numbers = each.numbers_of(finer_ranges[each.key])
             steps = [n for n in range(1, len(numbers)) if numbers[n] != numbers[n - 1]]
             tests = [f"w{from_word} & {mask << from_shift}L >= {n << from_shift}L" for n in steps]
             values = [numbers[n] << shift for n in (0, *steps)]
-            found[word].append(f"({_number(tests, values)})")
-        return [" | ".join(word) for word in found]
+            terms[word].append(f"({_number(tests, values)})")
+        return [" | ".join(of_word) for of_word in terms]
 
     def passes_of(self, finer: Signature) -> str | None:
         """Whether some query wants a row, from the words of the finer one; None: each row that it wants is wanted."""
@@ -121,8 +123,8 @@ class Signature:
         if self.ranges:
             return _any(f"({word})" for word in self.words_of(finer))
         bit = finer.bits[self.filters[0]]
-        place = f"w{bit.word} & {bit.mask << bit.shift}L"
-        return f"{place} BETWEEN {bit.least << bit.shift}L AND {bit.most << bit.shift}L"
+        number = f"w{bit.word} & {bit.mask << bit.shift}L"
+        return f"{number} BETWEEN {bit.least << bit.shift}L AND {bit.most << bit.shift}L"
 
 
 def _any(words: Iterable[str]) -> str:
@@ -130,7 +132,7 @@ def _any(words: Iterable[str]) -> str:
 
 
 def _number(tests: Sequence[str], values: Sequence[int]) -> str:
-    """The value for as many tests as hold, of which each implies the one before it: by halves, as in a sorted list."""
+    """The value for the number of tests that hold, found by binary search: each test implies the one before it."""
     if not tests:
         return f"{values[0]}L"
     middle = len(tests) // 2

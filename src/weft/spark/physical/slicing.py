@@ -11,14 +11,14 @@ from weft.model import Edges
 MANY_CLASSES = 6
 """A class costs each row a remainder and a comparison, about five nanoseconds; a granule costs one in all."""
 
-GRANULES_A_SLICE = 4
+GRANULES_PER_SLICE = 4
 """How many granules a slice may be cut into before its partials cost more than the remainders that it saves."""
 
 
 def feed_slicing(edges: Edges, edge_rate: Fraction) -> Edges:
     """The slicing that a feed runs: its own edges, or the granule where they are many and lie dense."""
     slide, shift = edges.granule
-    if len(edges.classes) > MANY_CLASSES and Fraction(1_000_000, slide) <= GRANULES_A_SLICE * edge_rate:
+    if len(edges.classes) > MANY_CLASSES and Fraction(1_000_000, slide) <= GRANULES_PER_SLICE * edge_rate:
         return Edges(((slide, shift),))
     return edges
 

@@ -20,7 +20,7 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class SignatureCounts:
-    """Which of some filters each of some rows passed, in the order of arrival, and the group that it was of."""
+    """The group of each counted row, in the order of arrival, and which filters it passed."""
 
     groups: Hashes
     passed: Mapping[str, Hashes]
@@ -31,23 +31,23 @@ class SignatureCounts:
         return len(self.groups)
 
     def share(self, filter_: str) -> float:
-        """Of the rows, how many pass."""
+        """The share of the rows that pass."""
         return float(np.count_nonzero(self.passed[filter_])) / max(1, self.rows)
 
     def partials(self, filters: Sequence[str], rows: float) -> float:
-        """Different groups and signatures for a row, where a slice has so many rows.
+        """Different pairs of group and signature per row, in a slice of `rows` rows.
 
-        Beyond the rows that were seen they go on to grow as they did from half of these to all.
+        Beyond the counted rows they are extrapolated with their growth from half of these rows to all of them.
         """
-        seen = max(1, int(min(rows, self.rows)))
-        mixed = self.groups[:seen].copy()
+        counted_rows = max(1, int(min(rows, self.rows)))
+        mixed = self.groups[:counted_rows].copy()
         for text in filters:
-            mixed ^= self.passed[text][:seen]
+            mixed ^= self.passed[text][:counted_rows]
         here = count_distinct(mixed)
-        if rows <= seen or seen < 2:
-            return here / seen
-        half = count_distinct(mixed[: seen // 2])
-        return float(here * (rows / seen) ** log2(here / half) / rows)
+        if rows <= counted_rows or counted_rows < 2:
+            return here / counted_rows
+        half = count_distinct(mixed[: counted_rows // 2])
+        return float(here * (rows / counted_rows) ** log2(here / half) / rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ class GroupCounts:
 
     rows: int
     feeds: tuple[tuple[str, ...], ...]
-    """What tells partials apart in each of the feeds that they were counted for."""
+    """For each feed that was counted, the expressions that identify a partial."""
     groups: Mapping[frozenset[str], float]
-    """By the expressions that tell groups apart."""
+    """By the expressions whose distinct values are the groups."""
     flows: Flows | None = None
     """How long rows of a group stay together; None: hash tables were no choice."""
 
@@ -71,8 +71,8 @@ class GroupCounts:
 class StreamStatistics:
     """What plans are made from: rows per second of event time, groups and signatures.
 
-    >>> seen, counted = StreamStatistics(Fraction(500), Stream(groups=1000.0)), StreamStatistics(Fraction(490))
-    >>> list(seen.differences(counted, Fraction(1, 10)))
+    >>> measured, assumed = StreamStatistics(Fraction(500), Stream(groups=1000.0)), StreamStatistics(Fraction(490))
+    >>> list(measured.differences(assumed, Fraction(1, 10)))
     ['1,000 groups in a slice, not 1']
     """
 
@@ -83,24 +83,24 @@ class StreamStatistics:
     signature_samples: int = 0
     """How often signatures were counted."""
     groups: GroupCounts | None = field(default=None, compare=False)
-    """None: too few rows have come to tell."""
+    """None: too few rows have arrived."""
 
     def signatures_of(self, filters: Iterable[str], keys: tuple[str, ...]) -> SignatureCounts | None:
-        """What was counted of these filters, where all of them were."""
+        """The counted signatures of these filters, if all of them were counted."""
         counted = self.signatures.get(keys)
         return counted if counted is not None and set(filters) <= counted.passed.keys() else None
 
-    def differences(self, counted: StreamStatistics, tolerance: Fraction) -> Iterator[str]:
-        """What is further from what was counted on than the tolerance allows, in words."""
-        here, there = self.stream, counted.stream
-        for found, expected, what in (
-            (float(self.rate), float(counted.rate), "rows a second"),
+    def differences(self, assumed: StreamStatistics, tolerance: Fraction) -> Iterator[str]:
+        """Where these statistics differ from the assumed ones by more than the tolerance, in words."""
+        here, there = self.stream, assumed.stream
+        for measured, expected, what in (
+            (float(self.rate), float(assumed.rate), "rows per second"),
             (here.groups, there.groups, "groups in a slice"),
             (here.selectivity, there.selectivity, "of the rows pass a filter"),
             (here.batch_seconds, there.batch_seconds, "seconds of stream in a batch"),
         ):
-            if abs(found - expected) > tolerance * expected:
-                yield f"{_number(found)} {what}, not {_number(expected)}"
+            if abs(measured - expected) > tolerance * expected:
+                yield f"{_number(measured)} {what}, not {_number(expected)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Feeding:
     """Which groupings feed others, and how many rows of a group follow each other, where that influenced the choice.
 
     >>> Feeding("AB(A B)", 31.4).difference(Feeding("A B", 1.0))
-    'groups were counted anew, in flows of 31.4 rows, not 1.0: AB(A B), not A B'
+    'groups were counted again, in flows of 31.4 rows, not 1.0: AB(A B), not A B'
     """
 
     by: str | None = None
@@ -116,10 +116,10 @@ class Feeding:
     flow: float | None = None
 
     def difference(self, before: Feeding) -> str | None:
-        """What groups that were counted anew have changed, in words; None: nothing."""
+        """What changed after groups were counted again, in words; None: nothing."""
         if self.by is None or before.by is None or self.by == before.by:
             return None
-        return f"groups were counted anew{_flows(self.flow, before.flow)}: {self.by}, not {before.by}"
+        return f"groups were counted again{_flows(self.flow, before.flow)}: {self.by}, not {before.by}"
 
 
 def _flows(flow: float | None, before: float | None) -> str:

@@ -69,7 +69,7 @@ class BackfillReader:
     def begin(self, name: str, acq: ACQ, backfill: BackfillRecord, groupings: Sequence[tuple[str, ...]]) -> None:
         """Start the backfill of this query, unless it is running or complete."""
         here = self._folder(name, backfill)
-        if here.uri in self._threads or self.done(name, backfill):
+        if here.uri in self._threads or self.is_complete(name, backfill):
             return
         log_event(logger, "backfill starts", query=name, begin=backfill.begin)
         reading = self._threads[here.uri] = BackfillThread()
@@ -79,7 +79,7 @@ class BackfillReader:
         )
         reading.thread.start()
 
-    def done(self, name: str, backfill: BackfillRecord) -> bool:
+    def is_complete(self, name: str, backfill: BackfillRecord) -> bool:
         return self._folder(name, backfill).exists("done.json")
 
     def pool(self, acq: ACQ, number: int, groupings: Sequence[tuple[str, ...]]) -> TreeLayout:
@@ -109,9 +109,9 @@ class BackfillReader:
         if reading is None or not reading.abandon():
             here.clear()
 
-    def remove_all_but(self, known: Mapping[str, BackfillRecord]) -> None:
+    def remove_all_but(self, current: Mapping[str, BackfillRecord]) -> None:
         """Remove what a killed run left behind."""
-        kept = {self._folder(name, backfill).uri for name, backfill in known.items()}
+        kept = {self._folder(name, backfill).uri for name, backfill in current.items()}
         for folder in {name.partition("/")[0] for name in self._store.names("replays", recursive=True)}:
             here = self._store.at(f"replays/{folder}")
             if here.uri not in kept:
@@ -140,7 +140,7 @@ class BackfillReader:
         here = self._folder(name, backfill)
         try:
             self._read_again(here, backfill, reading, physical)
-            if not self.done(name, backfill) and not reading.stopping.is_set():
+            if not self.is_complete(name, backfill) and not reading.stopping.is_set():
                 raise CannotBackfill("the source ended before it returned all rows that the job has read")
             log_event(logger, "backfill stops" if reading.stopping.is_set() else "backfill is complete", query=name)
         except Exception as error:
@@ -154,7 +154,7 @@ class BackfillReader:
     def _read_again(
         self, here: CheckpointFiles, backfill: BackfillRecord, reading: BackfillThread, physical: PhysicalPlan
     ) -> None:
-        trial = f"spark-{uuid.uuid4().hex[:8]}"  # what an earlier attempt has committed must not count
+        trial = f"spark-{uuid.uuid4().hex[:8]}"  # commits of an earlier attempt must not count
 
         def aggregate(rows: DataFrame, batch: int) -> None:
             if batch > 0:  # rows after the query joined

@@ -54,7 +54,7 @@ class Backfills:
 
     def take_completed(self) -> dict[str, BackfillRecord]:
         """Those that are complete, which are no longer pending."""
-        ready = {name: backfill for name, backfill in self.pending.items() if self._reader.done(name, backfill)}
+        ready = {name: backfill for name, backfill in self.pending.items() if self._reader.is_complete(name, backfill)}
         self.pending = {name: backfill for name, backfill in self.pending.items() if name not in ready}
         return ready
 
@@ -62,7 +62,9 @@ class Backfills:
         self, completed: Mapping[str, BackfillRecord], queries: Mapping[str, ACQ]
     ) -> dict[str, BackfillRecord]:
         """Those of a repeated batch whose queries still exist."""
-        return {n: backfill for n, backfill in completed.items() if n in queries and self._reader.done(n, backfill)}
+        return {
+            n: backfill for n, backfill in completed.items() if n in queries and self._reader.is_complete(n, backfill)
+        }
 
     def update(
         self,

@@ -34,7 +34,7 @@ from weft.spark.queries.membership import Membership, ttls_of
 from weft.spark.queries.replanner import Replanner, ReplanResult
 from weft.spark.queries.restore import restore_plans, restore_queries
 from weft.spark.queries.validate import CannotChange, Since
-from weft.spark.queries.versions import ActivePlan, NextPlan, PlanVersions, first_unseen
+from weft.spark.queries.versions import ActivePlan, NextPlan, PlanVersions, first_unread
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class QueryRegistry:
 
     @property
     def plan(self) -> Plan:
-        """The plan of the present queries, in use from the next batch on at the latest."""
+        """The plan of the active queries, in use from the next batch on at the latest."""
         return self._plans.plan
 
     @property
@@ -166,10 +166,10 @@ class QueryRegistry:
         self._backfills.forget(change.leaving)
         self._replanner.replan_if_due(self._plans.request())
 
-    def observe(self, seen: StreamStatistics) -> None:
+    def observe(self, measured: StreamStatistics) -> None:
         """New statistics: if the plan's estimate is off, look for a better plan."""
         with self._lock:
-            self._replanner.observe(self._plans.request(), seen)
+            self._replanner.observe(self._plans.request(), measured)
 
     def weigh_classes(self) -> None:
         """Signatures were counted: see, beside the job, whether filters should be in other classes."""
@@ -236,7 +236,7 @@ class QueryRegistry:
 
     def _begin_and_end_ttls(self, before: BatchRecord) -> None:
         """A TTL begins with the first batch whose time is known; a query leaves after its last window."""
-        begun = self._membership.begun(first_unseen(before))
+        begun = self._membership.begun(first_unread(before))
         starting = [name for name, ttl in begun.ttls.items() if ttl != self._membership.ttls[name]]
         if starting:
             self._membership = begun
@@ -251,10 +251,10 @@ class QueryRegistry:
         with self._lock:
             self._backfills.remove(self._plans.active.record.completed_backfills)
 
-    def _backfill_failed(self, name: str, held: BackfillRecord, error: Exception) -> None:
+    def _backfill_failed(self, name: str, backfill: BackfillRecord, error: Exception) -> None:
         with self._lock:
             reason = f"its backfill failed, {type(error).__name__}: {error}"
-            waits = self._backfills.pending.get(name) == held
+            waits = self._backfills.pending.get(name) == backfill
             if waits and is_full(error):  # not caused by the query: a restart does the backfill again
                 self._error = CheckpointFileError(f"the backfill of {name} could not be written: {failure(error)}")
             elif waits and len(self.plan.workload) > 1:

@@ -35,7 +35,7 @@ class ReplanRequest:
     classes: tuple[FilterClasses, ...]
     """The classes of the filters."""
     statistics: StreamStatistics
-    """What batches have shown of the stream."""
+    """Of the stream, as batches measured it."""
 
     def holds(self, now: ReplanRequest) -> bool:
         """Whether nothing changed in the meantime."""
@@ -86,16 +86,16 @@ class Replanner:
             reason = f"replanned: {above:.1%} above the cost that earlier plans predict"
             self._begin(self._replan, request, self._history, reason)
 
-    def observe(self, request: ReplanRequest, seen: StreamStatistics) -> None:
+    def observe(self, request: ReplanRequest, measured: StreamStatistics) -> None:
         """Replan if the plan's estimate does not fit the stream."""
-        tolerance, counted = self._planner.options.deviation, StreamStatistics(request.plan.rate, self._history.stream)
+        tolerance, assumed = self._planner.options.deviation, StreamStatistics(request.plan.rate, self._history.stream)
         if tolerance is None or self.thread is not None:
             return
-        if self._planner.is_off(request.plan, counted, seen, tolerance):
-            now = replace(request, plan=self._planner.at_rate(request.plan, seen.rate))
-            reason = "; ".join(seen.differences(counted, tolerance))
+        if self._planner.is_off(request.plan, assumed, measured, tolerance):
+            now = replace(request, plan=self._planner.at_rate(request.plan, measured.rate))
+            reason = "; ".join(measured.differences(assumed, tolerance))
             # Costs for another stream say nothing about this one.
-            history = replace(self._history, curve=Curve(()), stream=seen.stream)
+            history = replace(self._history, curve=Curve(()), stream=measured.stream)
             self._begin(self._replan, now, history, f"replanned: {reason}")
 
     def weigh_classes(self, request: ReplanRequest) -> None:
@@ -141,12 +141,12 @@ class Replanner:
         self._on_result(result)
 
     def _replan(self, request: ReplanRequest, history: PlanningHistory, reason: str) -> ReplanResult:
-        seen = replace(request.statistics, rate=request.plan.rate, stream=history.stream)
-        plan, curve = self._planner.replan(request.plan.workload, history.curve, seen)
+        statistics = replace(request.statistics, rate=request.plan.rate, stream=history.stream)
+        plan, curve = self._planner.replan(request.plan.workload, history.curve, statistics)
         result = ReplanResult(request, replace(history, curve=curve))
-        # The present plan may be better; then only the curve learns from the new one.
-        if self._planner.price(plan, seen.stream) < self._planner.price(request.plan, seen.stream):
-            physical = self._planner.bind(plan, seen, request.groupings)
+        # The active plan may be better; then only the curve learns from the new one.
+        if self._planner.price(plan, statistics.stream) < self._planner.price(request.plan, statistics.stream):
+            physical = self._planner.bind(plan, statistics, request.groupings)
             result = replace(result, reason=reason, plan=plan, physical=physical)
         return result
 

@@ -68,7 +68,8 @@ def restore_queries(
 def _apply_changes(
     record: PlanRecord, wanted: dict[str, ACQ], changes: Iterable[QueryChange]
 ) -> tuple[tuple[str, ...], Mapping[str, tuple[str, ...]], dict[str, Join]]:
-    """Changes that are in no plan yet, in `wanted`; returns who has joined, the texts of who left, and who joins."""
+    """Apply changes that are in no plan yet to `wanted`; returns the queries that joined, the texts of those that
+    left, and how queries join."""
     joined, dropped = record.joined, record.dropped
     joining: dict[str, Join] = {}
     for change in changes:

@@ -16,7 +16,7 @@ Since = Literal["now", "state", "source"]
 
 
 class CannotChange(RunError):
-    """A change that would leave the job without a query, or two of one name, or one name with other answers."""
+    """A change that is not possible: the job needs a query, names are unique, and a name keeps its columns."""
 
 
 def refuse_after_end(ended: bool) -> None:
@@ -53,7 +53,7 @@ def refuse_other_columns(layout: Layout, running: Layout, how: Mapping[str, Join
     for query in layout.queries:
         if query.name in before and not _alike(query.schema, before[query.name]):
             raise CannotChange(
-                f"{query.name} answers {_columns(before[query.name])}, and what is to take its place "
+                f"{query.name} answers {_columns(before[query.name])}, and its replacement "
                 f"{_columns(query.schema)}; give the same columns, or drop it and add the other under another name"
             )
 

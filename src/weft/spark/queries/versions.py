@@ -56,7 +56,7 @@ class NextPlan:
         changes = (*self.changes, PlanChange.to(plan, reason, cost_before))
         return NextPlan(plan, self.version + 1, physical, joins, changes)
 
-    def tell(self, reason: str, bare: PhysicalPlan) -> NextPlan:
+    def with_reason(self, reason: str, bare: PhysicalPlan) -> NextPlan:
         """The plan stays, and the next batch records a reason; `bare` is the plan without what former plans left."""
         change = PlanChange.to(self.plan, reason, float(self.plan.cost))
         return replace(self, physical=self.physical or bare, changes=(*self.changes, change))
@@ -86,18 +86,18 @@ class ActivePlan:
         """The plan of a restarted job; the next plan replaces it before a batch runs."""
         return cls(record, bare, bare.with_layout(with_ttls(bare.layout, record.ttls)))
 
-    def going_on(self, batch: int) -> ActivePlan:
+    def continued(self, batch: int) -> ActivePlan:
         """The same plan. Only its first batch has new queries or takes backfills in."""
         if batch <= self.record.batch or not self.physical.layout.joining:
             return self
         layout = replace(self.physical.layout, joining=frozenset())
-        return replace(self, physical=replace(self.physical.with_layout(layout), replayed=()))
+        return replace(self, physical=replace(self.physical.with_layout(layout), backfilled=()))
 
-    def following(self, before: BatchRecord) -> int:
+    def next_free_tree(self, before: BatchRecord) -> int:
         """The first tree number that is free: no kept state uses it."""
         standing = self.record.standing
-        known = (*(t.number for t in (*standing.current, *standing.older)), *before.newest)
-        return max(self.record.next_tree, 1 + max(known))
+        used = (*(t.number for t in (*standing.current, *standing.older)), *before.newest)
+        return max(self.record.next_tree, 1 + max(used))
 
     def succeeded(
         self,
@@ -113,16 +113,16 @@ class ActivePlan:
         joined |= update.readers(joined)
         mark, newest = before.watermark, before.newest
         after = replace(bound.layout, backfilling=frozenset(update.pending), joining=frozenset(update.completed))
-        next_tree = self.following(before)
+        next_tree = self.next_free_tree(before)
         layout = follow(
-            self.record.standing, after, joined, first_unseen(before), mark, newest, update.pools, next_tree
+            self.record.standing, after, joined, first_unread(before), mark, newest, update.pools, next_tree
         )
         changes = next_plan.changes
         if batch == self.record.batch:  # the batch is repeated: queries that joined with it join again
             again = {q.name for q in layout.queries} & set(self.record.fresh)
             layout = replace(layout, joining=layout.joining | again)
             changes = (*self.record.changes, *changes)
-        physical = replace(bound.with_layout(with_ttls(layout, membership.ttls)), replayed=update.partials)
+        physical = replace(bound.with_layout(with_ttls(layout, membership.ttls)), backfilled=update.partials)
         return ActivePlan(
             _record(batch, next_plan.plan, physical, membership, update, changes, next_tree), bound, physical
         )
@@ -163,10 +163,10 @@ class PlanVersions:
     def note(self, reason: str | None) -> None:
         """The plan stays, and the next batch records a reason."""
         if reason is not None:
-            self.next = self.next.tell(reason, self.active.bare)
+            self.next = self.next.with_reason(reason, self.active.bare)
 
     def note_feeding(self, feeding: Feeding) -> None:
-        """Batches may count groups again and roll up groupings from others than before."""
+        """Batches may count groups again and then roll up groupings from other ones."""
         self.note(feeding.difference(self._feeding))
         self._feeding = feeding
 
@@ -202,9 +202,9 @@ class PlanVersions:
         completed = self._completed(batch, backfills)
         following, bound = self.next, self.next.physical
         if bound is None:
-            self.active = self.active.going_on(batch)
+            self.active = self.active.continued(batch)
             return
-        queries, free = following.plan.workload.by_name, self.active.following(before)
+        queries, free = following.plan.workload.by_name, self.active.next_free_tree(before)
         update = backfills.update(queries, following.joining, bound, before, completed, free)
         active = self.active.succeeded(batch, before, following, bound, membership, update)
         # What former plans left has joined the plan since the planner checked it.
@@ -225,8 +225,8 @@ class PlanVersions:
         return ready
 
 
-def first_unseen(before: BatchRecord) -> int | None:
-    """The instant after every row seen so far; None: there was no row."""
+def first_unread(before: BatchRecord) -> int | None:
+    """The instant after every row read so far; None: there was no row."""
     return None if before.max_event_time is None else before.max_event_time + 1
 
 
@@ -237,7 +237,7 @@ def readers_of(layout: Layout, joining: Mapping[str, Join], running: Layout, bef
         for query in tree.queries:
             if query.name in joining:
                 kept = _reader_of(query, tree.grouping, joining[query.name].how, running, before)
-                readers[query.name] = kept or Reader(first_unseen(before), ())
+                readers[query.name] = kept or Reader(first_unread(before), ())
     return readers
 
 

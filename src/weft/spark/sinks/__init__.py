@@ -1,1 +1,1 @@
-"""Sinks outside of the file system, one a file."""
+"""Sinks of answers and side outputs, one kind per file."""

@@ -1,6 +1,6 @@
 """Where answers go. A sink writes in the executors, a bucket at a time, or takes everything on the driver.
 
-Whatever it does for a batch it must be able to do again: a batch that was not committed is repeated.
+It must be able to write the same batch again: a batch that was not committed is repeated.
 """
 
 from __future__ import annotations

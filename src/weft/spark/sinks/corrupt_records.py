@@ -32,7 +32,7 @@ def make_corrupt_sink(stream: DataFrame, spec: str | SideOutput | None) -> SideO
 
 
 def divert_corrupt_records(batch: int, rows: DataFrame, sink: SideOutput) -> int:
-    """How many records of the batch are corrupt; they are in the sink. It takes one more pass over the batch."""
+    """Write the corrupt records of the batch to the sink; returns how many. It takes one more pass over the batch."""
     corrupt = rows.where(f"{CORRUPT_RECORD} IS NOT NULL").select(*COLUMNS)
     count = int(corrupt.count())
     if count:

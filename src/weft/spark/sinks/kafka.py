@@ -14,7 +14,7 @@ from weft.model import SinkError, WeftError
 from weft.spark.connectors import KafkaAddress, connected
 from weft.spark.sinks.base import Answers
 from weft.spark.sinks.json_rows import json_rows
-from weft.spark.sinks.row_key import RETRACTED, RowKey, identities
+from weft.spark.sinks.row_key import RETRACTED, RowKey, row_keys_of
 
 QUERY = "{query}"
 """Stands in a topic for the name of the query: a topic each."""
@@ -32,23 +32,23 @@ class NoTopic(SinkError):
 
 class KafkaSink:
     """key      {"query", "start", "group": {keys...}}
-    value    the answer's columns; none where it was taken back, so that compaction forgets the key
+    value    the answer's columns; NULL if it was retracted, so that compaction removes the key
     headers  weft_job, weft_batch, weft_query: a batch that is repeated has the same
 
-    Spark's connector has no transactions. A batch that was cut short is written again whole: under the same keys, with
-    the same values.
+    Spark's connector has no transactions. An interrupted batch is written again: all of it, with the same keys and
+    values.
     """
 
     def __init__(self, spec: str) -> None:
         self._address = KafkaAddress.of(spec)
-        self._identities: dict[str, RowKey] = {}
+        self._row_keys: dict[str, RowKey] = {}
         self._job = uuid.uuid4().hex
 
     def begin(self, job: str) -> None:
         self._job = job
 
     def open(self, layout: Layout) -> None:
-        row_keys = identities(layout, "Kafka")
+        row_keys = row_keys_of(layout, "Kafka")
         for name in row_keys:
             topic = self._topic(name)
             if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", topic):
@@ -56,7 +56,7 @@ class KafkaSink:
                     f"{topic} cannot be a topic: letters, digits, dots, dashes and underscores can; name the query "
                     "otherwise, or write all answers to one topic"
                 )
-        self._identities |= row_keys
+        self._row_keys |= row_keys
 
     def take(self, batch: int, answers: Answers) -> None:
         records = [self._records(batch, name, table) for name, table in answers.items() if table.num_rows]
@@ -78,10 +78,10 @@ class KafkaSink:
         return self._address.topic.replace(QUERY, query)
 
     def _records(self, batch: int, query: str, answers: pa.Table) -> pa.Table:
-        identity = self._identities[query]
+        row_key = self._row_keys[query]
         count = answers.num_rows
-        group = json_rows({key: answers.column(key) for key in identity.keys}) if identity.keys else ["{}"] * count
-        heads = json_rows({"query": pa.array([query] * count), "start": identity.starts(answers)})
+        group = json_rows({key: answers.column(key) for key in row_key.keys}) if row_key.keys else ["{}"] * count
+        heads = json_rows({"query": pa.array([query] * count), "start": row_key.starts(answers)})
         keys = [f'{head[:-1]},"group":{of}}}' for head, of in zip(heads, group, strict=True)]
         shown = [name for name in answers.column_names if name != RETRACTED]
         values: list[str | None] = list(json_rows({name: answers.column(name) for name in shown}))

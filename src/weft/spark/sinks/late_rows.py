@@ -13,7 +13,7 @@ from weft.spark.sinks.side_output import SideOutput, make_side_output
 
 
 class BadLateSink(SinkError):
-    """A sink for late rows that weft does not know, or that nothing would come to, or that is missing."""
+    """A sink for late rows that is unknown, that would get no rows, or that is missing."""
 
 
 def make_late_sink(late: Late, spec: str | SideOutput | None) -> SideOutput | None:

@@ -16,7 +16,7 @@ from weft.spark.files import FileError, FileStore, folder_name
 from weft.spark.sinks.base import Answers, OtherColumns
 
 SPARK_TYPES = "org.apache.spark.sql.parquet.row.metadata"
-"""Where Spark's own files say what types their columns have."""
+"""The metadata key for the Spark types of the columns."""
 
 
 class AnswerFileError(FileError, SinkError):
@@ -81,13 +81,13 @@ def _writer(table: pa.Table) -> Callable[[str, Any], None]:
 
 
 def _metadata(schema: pa.Schema) -> dict[str, str]:
-    """Parquet has no intervals: Spark reads from a file's metadata that its integers are some."""
+    """Parquet has no intervals: the file's metadata tells Spark which integers are intervals."""
     intervals = any("duration" in str(field.type) for field in schema)
     return {SPARK_TYPES: from_arrow_schema(schema).json()} if intervals else {}
 
 
 def _as_written(table: pa.Table) -> pa.Schema:
-    """Parquet does not know every type of Arrow: what comes back may differ a little."""
+    """The schema after a write and a read: Parquet does not have every type of Arrow."""
     buffer = pa.BufferOutputStream()
     pq.write_table(table, buffer, store_schema=False)
     return pq.read_schema(pa.BufferReader(buffer.getvalue()))

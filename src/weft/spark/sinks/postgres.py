@@ -20,7 +20,7 @@ from weft.spark.sinks.postgres_table import (
     table_for,
     write_answers,
 )
-from weft.spark.sinks.row_key import identities
+from weft.spark.sinks.row_key import row_keys_of
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -36,9 +36,9 @@ class MissingPsycopg(SinkError):
 
 
 class PostgresSink:
-    """The batch's number is written with its answers: a batch that is repeated finds it there, and changes nothing.
+    """The number of a batch is written in one transaction with its answers, so a repeated batch changes nothing.
 
-    What was revised is replaced, what was taken back is deleted.
+    Revised answers are replaced, retracted ones are deleted.
     """
 
     def __init__(self, spec: str) -> None:
@@ -55,7 +55,7 @@ class PostgresSink:
     def open(self, layout: Layout) -> None:
         import psycopg
 
-        row_keys = identities(layout, "Postgres")
+        row_keys = row_keys_of(layout, "Postgres")
         tables = [table_for(query.name, query.schema, row_keys[query.name]) for query in layout.queries]
         try:
             with self._connect() as connection:
@@ -65,7 +65,7 @@ class PostgresSink:
         self._tables |= {table.name: table for table in tables}
 
     def take(self, batch: int, answers: Answers) -> None:
-        """Try again for some seconds where the server does not answer: what it had committed it knows."""
+        """Try again for some seconds if the server does not answer; no batch is written twice."""
         import psycopg
 
         for pause in (*PAUSES, None):
@@ -115,8 +115,6 @@ class PostgresSink:
         """Without the password that the URL may hold."""
         from psycopg.conninfo import conninfo_to_dict
 
-        known = conninfo_to_dict(self._url)
-        message = " ".join(str(error).split())
-        return (
-            f"Postgres at {known.get('host', 'its local socket')}, database {known.get('dbname', 'default')}: {message}"
-        )
+        parameters = conninfo_to_dict(self._url)
+        host, database = parameters.get("host", "its local socket"), parameters.get("dbname", "default")
+        return f"Postgres at {host}, database {database}: {' '.join(str(error).split())}"

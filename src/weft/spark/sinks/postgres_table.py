@@ -29,7 +29,7 @@ LEAST_VERSION = 150000
 """From version 15 on, two NULLs can be the same key."""
 
 LONGEST_NAME = 63
-"""Bytes of a name; Postgres cuts longer ones off without a word."""
+"""Bytes of a name; Postgres truncates longer ones silently."""
 
 
 class PostgresFailed(SinkError):
@@ -38,14 +38,14 @@ class PostgresFailed(SinkError):
 
 @dataclass(frozen=True, slots=True)
 class TargetTable:
-    """A query's table: names and types of its columns, and which of them tell rows apart."""
+    """A query's table: names and types of its columns, and those of its key."""
 
     name: str
     columns: tuple[tuple[str, str], ...]
     keys: tuple[str, ...]
 
     def rows(self, answers: pa.Table) -> list[Sequence[Any]]:
-        """The answers as Postgres takes them: a window in two columns, what is nested as JSON."""
+        """The answers as Postgres stores them: a window in two columns, nested values as JSON."""
         columns: list[Sequence[Any]] = []
         for column in answers.columns:
             if _is_window(column.type):
@@ -58,7 +58,7 @@ class TargetTable:
 
 
 def prepare_tables(connection: Connection[Any], tables: Sequence[TargetTable]) -> None:
-    """Tables that are missing are made; those that are there must fit."""
+    """Create missing tables; existing ones must have the right columns."""
     from psycopg import sql
 
     if connection.info.server_version < LEAST_VERSION:
@@ -84,7 +84,7 @@ def prepare_tables(connection: Connection[Any], tables: Sequence[TargetTable]) -
 
 
 def _columns(connection: Connection[Any], table: str) -> dict[str, str]:
-    """Names and types; none where there is no such table."""
+    """Names and types; empty if there is no such table."""
     return dict(
         connection.execute(
             "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
@@ -116,26 +116,26 @@ def _check(connection: Connection[Any], table: TargetTable, existing: dict[str, 
 
 
 def write_answers(connection: Connection[Any], table: TargetTable, answers: pa.Table) -> None:
-    """COPY to a table of this session, then delete what was taken back and put in or replace the rest."""
+    """COPY to a temporary table, then delete retracted answers, and insert or replace the others."""
     from psycopg import sql
 
     target, names = sql.Identifier(table.name), [name for name, _ in table.columns]
     temporary = f"weft_{hashlib.sha256(table.name.encode()).hexdigest()[:16]}"
-    beside = sql.Identifier("pg_temp", temporary)
+    staging = sql.Identifier("pg_temp", temporary)
     made = "CREATE TEMP TABLE IF NOT EXISTS {} ON COMMIT DELETE ROWS AS SELECT {}, false AS {} FROM {} WITH NO DATA"
     connection.execute(
         sql.SQL(made).format(sql.Identifier(temporary), _names(names), sql.Identifier(RETRACTED), target)
     )
     marked = RETRACTED in answers.column_names
     copied = [*names, RETRACTED] if marked else names
-    with connection.cursor().copy(sql.SQL("COPY {} ({}) FROM STDIN").format(beside, _names(copied))) as copy:
+    with connection.cursor().copy(sql.SQL("COPY {} ({}) FROM STDIN").format(staging, _names(copied))) as copy:
         for row in table.rows(answers):
             copy.write_row(row)
     if marked:
         same = [sql.SQL("t.{0} IS NOT DISTINCT FROM b.{0}").format(sql.Identifier(key)) for key in table.keys]
         connection.execute(
             sql.SQL("DELETE FROM {} t USING {} b WHERE b.{} AND {}").format(
-                target, beside, sql.Identifier(RETRACTED), sql.SQL(" AND ").join(same)
+                target, staging, sql.Identifier(RETRACTED), sql.SQL(" AND ").join(same)
             )
         )
     changed = [name for name in names if name not in table.keys]
@@ -143,7 +143,7 @@ def write_answers(connection: Connection[Any], table: TargetTable, answers: pa.T
     then = sql.SQL("UPDATE SET {}" if sets else "NOTHING").format(sql.SQL(", ").join(sets))
     connection.execute(
         sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {} WHERE {} IS NOT TRUE ON CONFLICT ({}) DO {}").format(
-            target, _names(names), _names(names), beside, sql.Identifier(RETRACTED), _names(table.keys), then
+            target, _names(names), _names(names), staging, sql.Identifier(RETRACTED), _names(table.keys), then
         )
     )
 
@@ -154,7 +154,7 @@ def _names(names: Sequence[str]) -> Composed:
     return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
-def table_for(name: str, schema: pa.Schema, identity: RowKey) -> TargetTable:
+def table_for(name: str, schema: pa.Schema, row_key: RowKey) -> TargetTable:
     columns: list[tuple[str, str]] = []
     for field in schema:
         if _is_window(field.type):
@@ -168,8 +168,8 @@ def table_for(name: str, schema: pa.Schema, identity: RowKey) -> TargetTable:
     doubled = sorted({n for n in names if names.count(n) > 1})
     if doubled:
         raise OtherColumns(f"{name} would have two columns {', '.join(doubled)} in Postgres; rename one with AS")
-    window = f"{identity.window}_start" if identity.shape == "window" else identity.window
-    return TargetTable(name, tuple(columns), (window, *identity.keys))
+    window = f"{row_key.window}_start" if row_key.shape == "window" else row_key.window
+    return TargetTable(name, tuple(columns), (window, *row_key.keys))
 
 
 def _is_window(type_: pa.DataType) -> bool:

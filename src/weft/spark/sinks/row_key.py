@@ -1,4 +1,4 @@
-"""What tells one answer of a query from another: the begin of its window, and its group."""
+"""The key of an answer of a query: the begin of its window, and its group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REVISION, RETRACTED = "weft_revision", "weft_retracted"
 
 
 class CannotTell(SinkError):
-    """Answers that a sink by key could not tell apart."""
+    """Answers without a unique key, which the sink needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class RowKey:
 
     window: str
     shape: str
-    """What the column has of the window: `window`, `window_start` or `window_end`."""
+    """Whether the column is the `window`, `window_start` or `window_end`."""
     length: int
     keys: tuple[str, ...]
 
@@ -36,14 +36,14 @@ class RowKey:
         return pc.subtract(column, pa.scalar(self.length, pa.duration("us"))) if self.shape == "window_end" else column
 
 
-def identities(layout: Layout, sink: str) -> dict[str, RowKey]:
-    """By query. One that does not select its window and all its keys is refused."""
+def row_keys_of(layout: Layout, sink: str) -> dict[str, RowKey]:
+    """By query. A query that does not select its window and all its keys is refused."""
     return {
-        query.name: _identity(query, len(tree.grouping.keys), sink) for tree in layout.current for query in tree.queries
+        query.name: _row_key(query, len(tree.grouping.keys), sink) for tree in layout.current for query in tree.queries
     }
 
 
-def _identity(query: QueryLayout, keys: int, sink: str) -> RowKey:
+def _row_key(query: QueryLayout, keys: int, sink: str) -> RowKey:
     names = query.schema.names
     windows = {output.op: name for output, name in zip(query.outputs, names, strict=False)}
     shape = next((op for op in ("window", "window_start", "window_end") if op in windows), None)
@@ -51,7 +51,7 @@ def _identity(query: QueryLayout, keys: int, sink: str) -> RowKey:
     lacking = [*(["its window"] if shape is None else []), *(["all its group keys"] if len(named) < keys else [])]
     if lacking:
         raise CannotTell(
-            f"{query.name} does not select {' and '.join(lacking)}, and {sink} tells answers apart by them; "
+            f"{query.name} does not select {' and '.join(lacking)}, and {sink} identifies answers by them; "
             "select window.start and every key of GROUP BY as they are"
         )
     doubled = sorted({name for name in names if names.count(name) > 1})

@@ -10,7 +10,7 @@ from weft.model import WeftError
 from weft.spark.files import FileStore
 
 SideOutput = Callable[[int, DataFrame], object]
-"""Called with a batch's number and the rows; again with the same ones where the batch is repeated."""
+"""Called with a batch's number and the rows; again with the same ones if the batch is repeated."""
 
 
 def make_side_output(spec: str | SideOutput, what: str, refused: type[WeftError]) -> SideOutput:

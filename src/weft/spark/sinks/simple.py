@@ -13,7 +13,7 @@ from weft.spark.sinks.base import Answers, OtherColumns
 
 
 class NoopSink:
-    """Answers are made and let go: for measurements."""
+    """Drops the answers: for measurements."""
 
     def open(self, layout: Layout) -> None:
         return
@@ -31,10 +31,10 @@ class MemorySink:
 
     def open(self, layout: Layout) -> None:
         for query in layout.queries:
-            known = self._schemas.setdefault(query.name, query.schema)
-            if not known.equals(query.schema):
+            schema = self._schemas.setdefault(query.name, query.schema)
+            if not schema.equals(query.schema):
                 raise OtherColumns(
-                    f"there are answers of {query.name} with other columns ({', '.join(known.names)}) than this query "
+                    f"there are answers of {query.name} with other columns ({', '.join(schema.names)}) than this query "
                     f"gives ({', '.join(query.schema.names)}); give the query another name"
                 )
 

@@ -7,7 +7,7 @@ from typing import Literal
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.spark.connectors import KAFKA
-from weft.spark.options import renamed
+from weft.spark.keywords import renamed
 from weft.spark.sources.folder import FILE_FORMATS, UnknownSource, open_folder
 from weft.spark.sources.kafka import open_kafka
 
