@@ -138,7 +138,7 @@ def calibrate(
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     say("combining partials")
-    return fit(samples, _operation_seconds())
+    return fit(samples, operation_seconds())
 
 
 TERMS = {"native": ("batch", "row", "partial"), "final": ("batch", "query", "partial", "kept", "answer")}
@@ -217,7 +217,7 @@ def measure_stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Samp
     return [Sample(probe, m, n, v) for m, n, v in zip(batches, kept, values, strict=True)][WARM_BATCHES:]
 
 
-def _operation_seconds(partials: int = 2_000_000) -> float:
+def operation_seconds(partials: int = 2_000_000) -> float:
     """Tables for windows over a column combine twice a partial, one core at a time; with memory as workers have it."""
     from weft.spark.worker import keep_freed_memory
 
