@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weft.sql import parse
-from weft_bench.benchmarks.holistic import FORMS, SUMMARY, _alike, in_turn, make_queries, summarise
+from weft_bench.benchmarks.holistic import FORMS, SUMMARY, in_turn, make_queries, same_value, summarise
 
 
 def test_both_forms_ask_over_the_same_windows_and_are_served() -> None:
@@ -34,7 +34,7 @@ def test_the_queries_that_plain_spark_runs_are_of_each_aggregate_in_turn() -> No
     ],
 )
 def test_answers_are_alike_where_values_or_how_common_they_are_agree(one: object, other: object, same: bool) -> None:
-    assert _alike(one, other) is same
+    assert same_value(one, other) is same
 
 
 def test_the_ratio_scales_plain_spark_from_the_queries_that_it_ran_to_all() -> None:

@@ -98,7 +98,7 @@ def test_the_command_writes_what_values_take_and_the_estimate_uses_it(
         by_probe.setdefault(sample.probe.name, []).append(sample)
     monkeypatch.setattr(weft.spark, "local_session", lambda: None)
     monkeypatch.setattr(measure_weights, "measure_stream", lambda spark, probe, folder: by_probe[probe.name])
-    monkeypatch.setattr(measure_weights, "_operation_seconds", lambda: 1e-9)
+    monkeypatch.setattr(measure_weights, "operation_seconds", lambda: 1e-9)
     monkeypatch.setattr(measure_speeds, "measure_speeds", lambda say: {})
     prices = TableCosts(1e-6, 1e-7, 1e-6, 1e-7, 1e-6)
     monkeypatch.setattr(measure_table_costs, "measure_tables", lambda spark, say: prices)

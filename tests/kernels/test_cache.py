@@ -20,6 +20,7 @@ def kernels(made: Technique) -> list[Any]:
 
 
 def index_names(made: Technique) -> list[str]:
+    # numba has no other way to ask for the file of a kernel before it is compiled, and compiling all takes minutes.
     return [kernel._cache._name + kernel._cache._cache_file._index_name for kernel in kernels(made)]
 
 

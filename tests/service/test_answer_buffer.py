@@ -126,7 +126,7 @@ def test_a_reader_who_comes_back_gets_what_it_missed_and_no_more() -> None:
         task = asyncio.create_task(reader.run())
         await until(lambda: len(reader.events()) == 2)
         reader.job.closed = True
-        reader.response._answers.wake()
+        reader.job.answers.wake()
         await task
         return reader.events()
 
@@ -171,7 +171,7 @@ def test_a_reader_who_reads_nothing_loses_the_connection() -> None:
         reader = Reader(filled(rows=4, batches=1), after=(-1, 0), read_seconds=0.05)
         async with asyncio.timeout(10):
             await reader.run()
-        assert reader.response._answers.watchers == 0
+        assert reader.job.answers.watchers == 0
         return reader
 
     assert asyncio.run(play()).sent == []

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyspark
@@ -129,7 +130,7 @@ def test_values_are_written_as_json_that_spark_reads_back() -> None:
 
 
 @pytest.mark.spark
-def test_records_have_keys_headers_and_tombstones(spark: Any) -> None:
+def test_records_have_keys_headers_and_tombstones(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = spark.createDataFrame([], "ts TIMESTAMP, k STRING, v INT")
     query = "CREATE VIEW q AS SELECT k, window.start AS start, count(*) AS n FROM s GROUP BY k, window(ts, '1 minute')"
     layout = weave(rows, query).physical.layout
@@ -138,7 +139,12 @@ def test_records_have_keys_headers_and_tombstones(spark: Any) -> None:
     sink.open(layout)
     marks = {"weft_revision": [0, 4], "weft_retracted": [False, True]}
     starts = pa.array([START] * 2, pa.timestamp("us", "UTC"))
-    records = sink._records(4, "q", pa.table({"k": ["a", None], "start": starts, "n": [3, 0], **marks})).to_pylist()
+    session = Mock()
+    monkeypatch.setattr("weft.spark.sinks.kafka.SparkSession.active", lambda: session)
+    sink.take(4, {"q": pa.table({"k": ["a", None], "start": starts, "n": [3, 0], **marks})})
+    monkeypatch.undo()
+    session.createDataFrame.return_value.write.format.assert_called_once_with("kafka")
+    records = session.createDataFrame.call_args.args[0].to_pylist()
     assert [r["topic"] for r in records] == ["to.q", "to.q"]
     assert records[0]["key"] == '{"query":"q","start":"2024-03-01T00:00:00.000000Z","group":{"k":"a"}}'
     assert json.loads(records[1]["key"])["group"] == {"k": None}

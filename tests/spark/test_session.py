@@ -45,5 +45,5 @@ def test_where_temporary_folders_have_long_names_spark_keeps_its_default(
     long = tmp_path / ("x" * session.LONGEST_SOCKET_FOLDER)
     long.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(long))
-    assert session._worker_sockets.__wrapped__() == {}
+    assert session.worker_sockets.__wrapped__() == {}
     assert list(long.iterdir()) == []

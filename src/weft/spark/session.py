@@ -68,7 +68,7 @@ def local_session(settings: Mapping[str, str] | None = None) -> SparkSession:
     )
     wanted = dict(settings or {})
     if wanted.get("spark.master", master).startswith("local") and SparkSession.getActiveSession() is None:
-        wanted = {**_worker_sockets(), **wanted}
+        wanted = {**worker_sockets(), **wanted}
     for key, value in wanted.items():
         builder = builder.config(key, value)
     with resolving(settings or {}), _deaf_to_sigterm():
@@ -76,7 +76,7 @@ def local_session(settings: Mapping[str, str] | None = None) -> SparkSession:
 
 
 @cache
-def _worker_sockets() -> dict[str, str]:
+def worker_sockets() -> dict[str, str]:
     """Spark talks to Python workers through sockets in a folder that nobody else may enter.
 
     Through TCP, which is its default, a task often waits 40 ms for rows that are there: the last piece is held back

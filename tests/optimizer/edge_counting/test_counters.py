@@ -147,11 +147,11 @@ def test_residues_alone_give_what_marking_gives(edges: Edges) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "SHORT_PERIOD", 0)
         patch.setattr(exact, "FEW", 2)
-        exact._missed.cache_clear()
+        exact.forget()
         try:
             assert exact.density(edges) == bit_set.density(edges)
         finally:
-            exact._missed.cache_clear()
+            exact.forget()
 
 
 windows = st.tuples(st.integers(1, 24), st.integers(0, 100), st.integers(0, 23)).map(

@@ -61,8 +61,8 @@ def test_what_cannot_is_enclosed_world_by_world(monkeypatch: pytest.MonkeyPatch)
     slides = [2 * random.randint(50, 5_000) for _ in range(24)]
     edges = Edges.of_classes((s, shift) for s in slides for shift in (0, random.randrange(s)))
     monkeypatch.setattr(interval, "STEPS", 0)
-    interval._missed_between.cache_clear()
+    interval.forget()
     low, high = interval.density_between(edges)
-    interval._missed_between.cache_clear()
+    interval.forget()
     assert low < density(edges) < high
     assert high - low < Fraction(1, 1000) * low

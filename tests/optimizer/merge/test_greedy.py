@@ -68,7 +68,7 @@ def test_what_is_kept_of_pairs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     while (merge := found.best()) is not None:
         found.merge(merge)
         merges += 1
-        assert found._table._kept.size <= 5_000
+        assert found.kept_bounds <= 5_000
     assert merges > 100
 
 
@@ -119,10 +119,10 @@ def test_slides_beyond_64_bits_have_a_clear_error() -> None:
 def test_a_tree_too_large_to_count_has_a_cost_between_two_numbers_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     workload = random_windows(40, seed=6)
     counted = optimize(workload, 10_000, "weave_share", "panes")
-    interval._missed_between.cache_clear()
+    interval.forget()
     monkeypatch.setattr(interval, "STEPS", 0)
     enclosed = optimize(workload, 10_000, "weave_share", "panes")
-    interval._missed_between.cache_clear()
+    interval.forget()
     assert counted.cost_high is None
     assert [t.queries for t in enclosed.trees] == [t.queries for t in counted.trees]
     assert enclosed.cost_high is not None
@@ -137,13 +137,13 @@ def test_a_plan_whose_edges_are_enclosed_is_mended_without_counting_them(monkeyp
     cost, workload = Cost(TECHNIQUES["panes"]), random_windows(40, seed=6)
     new, gone = replace(workload[7], name="again"), [workload[3].name]
     counted, _ = change_plan(optimize(workload, 10_000, "weave_share", "panes"), [new], gone, cost)
-    interval._missed_between.cache_clear()
+    interval.forget()
     monkeypatch.setattr(interval, "STEPS", 0)
-    monkeypatch.setattr(exact, "_missed", _only_few)
+    monkeypatch.setattr(exact, "missed", _only_few)
     plan = optimize(workload, 10_000, "weave_share", "panes")
     mended, _ = change_plan(plan, [new], gone, cost)
     together = optimize(workload, 10_000, "shared", "panes")
-    interval._missed_between.cache_clear()
+    interval.forget()
     assert mended.cost_high is not None
     assert mended.cost <= counted.cost <= mended.cost_high <= mended.cost * Fraction(1001, 1000)
     assert [t.queries for t in mended.trees] == [t.queries for t in counted.trees]

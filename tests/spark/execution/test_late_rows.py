@@ -20,7 +20,6 @@ from weft.model import Window
 from weft.spark.adhoc import CannotAsk
 from weft.spark.checkpoint.batch_log import BatchLog, BatchRecord
 from weft.spark.execution.micro_batch import MicroBatchRunner
-from weft.spark.execution.stream_execution import StreamExecution
 from weft.spark.options import BadOptions, TimeOptions
 from weft.spark.sinks.late_rows import BadLateSink, make_late_sink
 
@@ -215,12 +214,13 @@ def test_no_batch_begins_while_a_run_stops_and_none_runs_when_it_has(
 ) -> None:
     stopping, begun, told = threading.Event(), threading.Event(), threading.Event()
 
-    def begin(self: StreamExecution, quiet: float) -> None:
+    def watermark(*arguments: object) -> None:
+        """The first thing that a batch without rows asks for."""
         if stopping.is_set():
             begun.set()
             told.wait(30)
 
-    monkeypatch.setattr(StreamExecution, "_answer_idle", begin)
+    monkeypatch.setattr("weft.spark.execution.stream_execution.while_idle", watermark)
     stream.write(1, seconds=(0, 3))
     run = stream.start(f"CREATE VIEW short AS {SHORT}", watermark=1, idle_timeout="100 milliseconds")
     settle(run)

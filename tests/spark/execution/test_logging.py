@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from pyspark.logger.logger import JSONFormatter
 
 from tests.support.streams import Stream, settle
+from weft.spark import weave
+from weft.spark.checkpoint.batch_log import BatchRecord
 from weft.spark.checkpoint.bucket_map import BucketMap
 from weft.spark.execution.micro_batch import MicroBatchRunner
 from weft.spark.logs import log_event
@@ -23,6 +26,7 @@ from weft.spark.sinks.simple import NoopSink
 SHORT = "CREATE VIEW short AS SELECT window.start AS start, count(*) AS n FROM stream GROUP BY window(ts, '2 seconds')"
 POISON = "CREATE VIEW poison AS SELECT max(CAST(k AS INT)) AS x FROM stream GROUP BY window(ts, '2 seconds')"
 PAST = "CREATE VIEW past AS SELECT window.start AS start, sum(v) AS s FROM stream GROUP BY window(ts, '4 seconds')"
+START = datetime(2024, 3, 1, tzinfo=UTC)
 
 
 class Log:
@@ -102,12 +106,14 @@ def test_retries_late_rows_backfills_and_plan_changes_are_logged(
 def test_corrupt_records_are_logged(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
     log = Log(caplog)
     rows = spark.createDataFrame(
-        [(0, 1, None, b"{"), (0, 2, None, None)],
-        "kafka_partition INT, kafka_offset BIGINT, kafka_key BINARY, kafka_bad BINARY",
+        [(None, 0, 1, None, b"{"), (START, 0, 2, None, None)],
+        "ts TIMESTAMP, kafka_partition INT, kafka_offset BIGINT, kafka_key BINARY, kafka_bad BINARY",
     )
-    physical: Any = None
-    runner = MicroBatchRunner(physical, BucketMap(1), TimeOptions(), NoopSink(), corrupt_sink=lambda batch, frame: None)
-    assert runner._divert_corrupt_records(rows, 7) == 1
+    runner = MicroBatchRunner(
+        weave(rows, SHORT).physical, BucketMap(1), TimeOptions(), NoopSink(), corrupt_sink=lambda batch, frame: None
+    )
+    record, _ = runner.run_batch(rows, 7, BatchRecord.initial(), time.perf_counter())
+    assert record.corrupt_records == 1
     corrupt = log.one("corrupt records go to the side output")
     assert corrupt == ("execution.micro_batch", "WARNING", {"batch": 7, "records": 1})
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import gc
 import weakref
-from itertools import count
-
-import pytest
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 from weft.spark import worker
 
@@ -18,23 +17,23 @@ class Knot:
         self.me = self
 
 
-def test_what_stays_is_hidden_from_the_collector_and_garbage_among_it_is_found_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(worker, "_TASKS", count(1))
+def three_tasks() -> None:
+    """In a new process, as tasks are counted from its start."""
     knot = Knot()
-    seen = weakref.ref(knot)
-    try:
-        worker.freeze_what_stays()
-        hidden = gc.get_freeze_count()
-        assert hidden > 1000, "modules are there for ever"
-        del knot
-        gc.collect()
-        assert seen() is not None, "the collector does not look at it"
-        worker.freeze_what_stays()
-        assert seen() is None
-        later = [[] for _ in range(hidden)]  # type: ignore[var-annotated]
-        worker.freeze_what_stays()
-        assert gc.get_freeze_count() < hidden + len(later), "the third task leaves things as they are"
-    finally:
-        gc.unfreeze()
+    alive = weakref.ref(knot)
+    worker.freeze_what_stays()
+    frozen = gc.get_freeze_count()
+    assert frozen > 1000, "modules are there for ever"
+    del knot
+    gc.collect()
+    assert alive() is not None, "the collector does not look at it"
+    worker.freeze_what_stays()
+    assert alive() is None
+    later = [[] for _ in range(frozen)]  # type: ignore[var-annotated]
+    worker.freeze_what_stays()
+    assert gc.get_freeze_count() < frozen + len(later), "the third task leaves things as they are"
+
+
+def test_what_stays_is_hidden_from_the_collector_and_garbage_among_it_is_found_later() -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        pool.submit(three_tasks).result()

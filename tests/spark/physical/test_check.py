@@ -13,7 +13,9 @@ from weft.model import Edges
 from weft.plan import PlanRejected
 from weft.spark import weave
 from weft.spark.physical.check import check_physical
-from weft.spark.physical.plan import FromRows, FromTables, HashTables, PhysicalPlan
+from weft.spark.physical.columns import PhysicalColumns
+from weft.spark.physical.plan import FromRows, FromTables, HashTables, PartialsPlan, PhysicalPlan
+from weft.spark.physical.rollup import choose_partials
 
 QUERIES = [
     f"CREATE VIEW by_{key} AS SELECT {key}, window.start AS w, sum(v) AS x FROM stream WHERE v > 1 "
@@ -96,7 +98,10 @@ def test_hash_tables_that_lose_a_feed_are_rejected(in_hash_tables: PhysicalPlan)
 
 
 def test_the_planner_looks_at_the_plan_after_the_last_decision(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.spark.physical.rollup._from_tables", lambda *chosen: FromTables((), chosen[-1]))
+    def without_tables(*arguments: Any) -> PartialsPlan:
+        return replace(choose_partials(*arguments), means=FromTables((), PhysicalColumns()))
+
+    monkeypatch.setattr("weft.spark.physical.planner.choose_partials", without_tables)
     table = spark.sql("SELECT timestamp_millis(id) AS ts, id % 7 AS a, id % 5 AS b, id AS v FROM range(10)")
     with pytest.raises(PlanRejected, match="feed 0 is in no table"):
         weave(table, QUERIES, phantoms="always", groupings="native")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tests.support.compare import assert_same_rows
 from tests.support.streams import BEGIN, Stream, expected, settle
 from weft.spark.checkpoint.files import CheckpointFileError
 from weft.spark.checkpoint.plan_log import write_plan
 from weft.spark.errors import RunFailed
-from weft.spark.queries.backfill import BackfillReader
 from weft.spark.queries.validate import CannotChange
+from weft.spark.sinks.parquet import ParquetSink
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -133,46 +136,64 @@ def test_a_query_that_joins_from_the_source_just_before_a_drain_gives_all_of_it(
     again.stop()
 
 
+class StuckQuery:
+    """Spark's query of a backfill whose source returns no row."""
+
+    def __init__(self) -> None:
+        self.stops = 0
+        self.on_wait: Callable[[], None] = lambda: None
+
+    def awaitTermination(self, seconds: float) -> bool:
+        self.on_wait()
+        time.sleep(0.01)
+        return False
+
+    def stop(self) -> None:
+        self.stops += 1
+
+
+def in_backfill() -> bool:
+    return threading.current_thread().name.startswith("weft-backfill-")
+
+
 def test_a_past_that_a_stop_has_cut_short_is_read_by_a_drain(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = BackfillReader._read_again
-    monkeypatch.setattr(
-        BackfillReader, "_read_again", lambda self, here, held, reading, physical: reading.stopping.wait(60)
-    )
-    run = stopped_while_it_waits(stream)
-    assert run.metrics()["waiting"] == ["whole"]
+    start, query, stopping = DataStreamWriter.start, StuckQuery(), []
+    with monkeypatch.context() as stuck:
+        stuck.setattr(DataStreamWriter, "start", lambda writer: query if in_backfill() else start(writer))
+        run = stopped_while_it_waits(stream)
+        assert run.metrics()["waiting"] == ["whole"]
 
-    def stopped(self: Any, here: Any, held: Any, reading: Any, physical: Any) -> None:
-        reading.stopping.set()
+        def stop_meanwhile() -> None:
+            if not stopping:
+                stopping.append(threading.Thread(target=run.stop))
+                stopping[0].start()
 
-    monkeypatch.setattr(BackfillReader, "_read_again", stopped)
-    with pytest.raises(RunFailed, match=r"the backfill of whole is not complete.*drain again"):
-        run.drain()
-    run.stop()
-    monkeypatch.setattr(BackfillReader, "_read_again", read)
+        query.on_wait = stop_meanwhile
+        with pytest.raises(RunFailed, match=r"the backfill of whole is not complete.*drain again"):
+            run.drain()
+        stopping[0].join()
+    assert query.stops == 2
     run.drain()
     assert_answers(stream, {"first": None, "whole": None})
 
 
 def test_a_start_that_fails_reads_no_past_any_more(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended: list[str] = []
+    start, query = DataStreamWriter.start, StuckQuery()
+    monkeypatch.setattr(DataStreamWriter, "start", lambda writer: query if in_backfill() else start(writer))
 
-    def read(self: Any, here: Any, held: Any, reading: Any, physical: Any) -> None:
-        reading.stopping.wait(60)
-        ended.append(held.folder)
-
-    def refuse(*arguments: object) -> None:
+    def refuse(*arguments: object) -> StuckQuery:
+        if in_backfill():
+            return query
         raise CannotChange("not here")
 
-    monkeypatch.setattr(BackfillReader, "_read_again", read)
     stopped_while_it_waits(stream)
-    assert len(ended) == 1
-    parts = ("weft.spark.sinks.parquet.ParquetSink.open", "weft.spark.execution.stream_execution._begun")
-    for starts, what in enumerate(parts, 2):
+    assert query.stops == 1
+    for starts, (kind, method) in enumerate(((ParquetSink, "open"), (DataStreamWriter, "start")), 2):
         with monkeypatch.context() as refusing:
-            refusing.setattr(what, refuse)
+            refusing.setattr(kind, method, refuse)
             with pytest.raises(CannotChange, match="not here"):
                 stream.start(FIRST)
-        assert len(ended) == starts, what
+        assert query.stops == starts, method
 
 
 def test_a_drain_that_found_no_room_for_its_plan_is_tried_again_and_gives_all(

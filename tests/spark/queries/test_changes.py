@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
@@ -46,6 +46,7 @@ from weft.spark.physical.planner import Planner, keep_slices
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.statistics import Feeding, StreamStatistics
 from weft.spark.queries import versions
+from weft.spark.queries.backfill import BackfillReader
 from weft.spark.queries.registry import QueryRegistry
 from weft.spark.queries.validate import CannotChange
 from weft.sql import parse
@@ -304,7 +305,7 @@ def windows_of(*spans: tuple[int, int]) -> list[ACQ]:
     return [acq(f"q{i}", Window(length, slide)) for i, (length, slide) in enumerate(spans)]
 
 
-def never(*arguments: object) -> Plan:
+def never(*arguments: object, **settings: object) -> Plan:
     raise AssertionError("planned from scratch")
 
 
@@ -313,7 +314,7 @@ def test_a_change_mends_the_plan_and_says_what_it_cost_before_and_after(
 ) -> None:
     live = begin(loom(tolerance=None), windows_of((16, 4), (10, 5)), tmp_path)
     live.take_up(0, BatchRecord.initial())
-    monkeypatch.setattr(Loom, "_optimize", never)
+    monkeypatch.setattr("weft.spark.physical.planner.optimize", never)
     live.add([acq("late", Window(9, 9))], "now")
     live.drop(["q1"])
     live.take_up(3, BatchRecord(2, 50, 60))
@@ -338,30 +339,40 @@ def test_a_plan_is_checked_with_what_former_plans_left(tmp_path: Path, monkeypat
     assert live.take_up(3, BatchRecord(2, 50, 60)).layout.older
 
 
-class Slow(Loom):
+class Unsharing(Loom):
+    """Amends a plan as if its queries shared nothing, though sharing is far cheaper: the plan drifts."""
+
+    def amend(self, plan: Plan, joining: Any, leaving: Any, statistics: StreamStatistics, groupings: Any) -> Any:
+        unshared = self.with_options(strategy="no_share").plan(plan.workload, statistics).logical
+        return super().amend(replace(unshared, strategy=plan.strategy), joining, leaving, statistics, groupings)
+
+
+class Slow(Unsharing):
     """Replans only when it is told to."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         object.__setattr__(self, "go", threading.Semaphore(0))
 
-    def replan(self, workload: Workload, curve: Curve, rate: Fraction) -> tuple[Plan, Curve]:
+    def replan(self, workload: Workload, curve: Curve, statistics: StreamStatistics) -> tuple[Plan, Curve]:
         self.go.acquire(timeout=60)  # type: ignore[attr-defined]
-        return super().replan(workload, curve, rate)
+        return super().replan(workload, curve, statistics)
 
 
-def drifted(folder: Path, kind: type[Loom] = Slow) -> tuple[Loom, QueryRegistry]:
-    """A plan of four queries that share nothing, though sharing were far cheaper."""
-    planner = kind(NO_STREAM, JobOptions(strategy="weave_share", technique="panes", rate=1e8, tolerance=0.1))
+def drifting(folder: Path, kind: type[Loom] = Slow, tolerance: float | None = 0.1) -> tuple[Loom, QueryRegistry]:
+    """A plan of four queries, which share nothing from the first change on."""
+    planner = kind(NO_STREAM, JobOptions(strategy="weave_share", technique="panes", rate=1e8, tolerance=tolerance))
     live = begin(planner, windows_of((6, 3), (6, 3), (6, 3), (6, 3)), folder)
     live.take_up(0, BatchRecord.initial())
-    apart = loom(strategy="no_share", rate=1e8).plan(live.plan.workload).logical
-    live._plans.next = replace(live._plans.next, plan=replace(apart, strategy="weave_share"))
     return planner, live
 
 
+def replannings(caplog: pytest.LogCaptureFixture) -> int:
+    return sum(message.startswith("replanning starts") for message in caplog.messages)
+
+
 def test_a_plan_that_drifted_is_made_anew_beside_the_job_and_taken_up_by_a_later_batch(tmp_path: Path) -> None:
-    planner, live = drifted(tmp_path)
+    planner, live = drifting(tmp_path)
     live.drop(["q2", "q3"])
     assert len(live.take_up(1, BatchRecord(0, 5, 5)).layout.queries) == 2, "the batch does not wait for the other plan"
     planner.go.release()  # type: ignore[attr-defined]
@@ -375,7 +386,7 @@ def test_a_plan_that_drifted_is_made_anew_beside_the_job_and_taken_up_by_a_later
 
 
 def test_a_plan_that_another_change_overtook_is_thrown_away_and_made_once_more(tmp_path: Path) -> None:
-    planner, live = drifted(tmp_path)
+    planner, live = drifting(tmp_path)
     live.drop(["q2"])
     live.drop(["q3"])
     planner.go.release(2)  # type: ignore[attr-defined]
@@ -394,29 +405,39 @@ class Failing(Loom):
         raise ValueError("not today")
 
 
+class UnsharingAndFailing(Unsharing, Failing):
+    pass
+
+
+WEIGHTS = Weights(batch=0.1, query=1e-3, row=1e-6, partial=1e-5, kept=1e-7, operation=1e-8, answer=1e-7)
+
 FAILED = "replanning failed, the plan stays: ValueError: not today"
 
 
-def test_a_planner_that_fails_beside_the_job_leaves_it_as_it_was_and_says_why(tmp_path: Path) -> None:
-    live = begin(
-        Failing(NO_STREAM, JobOptions(strategy="weave_share", technique="panes", rate=1e3)),
-        windows_of((10, 5), (9, 3)),
-        tmp_path,
-    )
+def test_a_planner_that_fails_beside_the_job_leaves_it_as_it_was_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="weft")
+    monkeypatch.setattr("weft.spark.physical.planner.load_weights", lambda: WEIGHTS)
+    options = JobOptions(strategy="weave_share", technique="panes", rate=1e6, cost="seconds", tolerance=0.1)
+    live = begin(UnsharingAndFailing(NO_STREAM, options), windows_of((10, 5), (10, 5)), tmp_path)
     live.take_up(0, BatchRecord.initial())
-    plan, learned = live.plan, live._replanner._history
-    for _ in range(2):
-        live.observe(StreamStatistics(Fraction(1e8), Stream(groups=1_000.0)))
+    plan = live.plan
+    for attempt in (1, 2):
+        live.observe(StreamStatistics(Fraction(1_000_000), Stream(groups=1_000.0)))
         live.wait_for_plan()
-        assert (live.plan, live._replanner._history) == (plan, learned)
+        assert live.plan == plan
+        assert replannings(caplog) == attempt, "the plan still counts on another stream"
     live.add([acq("more", Window(6, 3))], "now")
+    live.wait_for_plan()
+    assert replannings(caplog) == 3, "plans are still compared with the cost of the first"
     live.take_up(1, BatchRecord(0, 5, 5))
     assert [c["reason"] for c in live.changes()] == ["woven", FAILED, "added more"], "told once"
     assert [q.name for q in live.physical.layout.queries] == ["q0", "q1", "more"]
 
 
 def test_a_drifted_plan_stays_where_planning_fails_and_queries_come_and_go_on(tmp_path: Path) -> None:
-    _, live = drifted(tmp_path, Failing)
+    _, live = drifting(tmp_path, UnsharingAndFailing)
     live.drop(["q3"])
     live.drop(["q2"])
     live.wait_for_plan()
@@ -425,12 +446,13 @@ def test_a_drifted_plan_stays_where_planning_fails_and_queries_come_and_go_on(tm
     assert sorted(c["reason"] for c in live.changes()) == ["dropped q2", "dropped q3", FAILED, "woven"]
 
 
-def test_without_a_tolerance_no_plan_is_made_anew(tmp_path: Path) -> None:
-    live = begin(loom(tolerance=None, rate=1e8), windows_of((6, 3), (6, 3)), tmp_path)
-    apart = loom(strategy="no_share", rate=1e8).plan(live.plan.workload).logical
-    live._plans.next = replace(live._plans.next, plan=apart)
-    live.drop(["q1"])
-    assert live._replanner.thread is None
+def test_without_a_tolerance_no_plan_is_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="weft")
+    _, live = drifting(tmp_path, Unsharing, tolerance=None)
+    live.drop(["q2", "q3"])
+    live.wait_for_plan()
+    assert replannings(caplog) == 0
+    assert [tree.queries for tree in live.plan.trees] == [("q0",), ("q1",)]
     assert loom(tolerance=0.05).options.deviation == Fraction(1, 20)
 
 
@@ -455,7 +477,8 @@ def test_a_query_with_other_columns_cannot_take_the_place_of_another(tmp_path: P
         live.replace(other)
     with pytest.raises(CannotChange, match="there is no query q7; there are q0"):
         live.replace(acq("q7", Window(6, 6)))
-    assert live._plans.next.physical is None
+    live.take_up(1, BatchRecord(0, 5, 5))
+    assert [c["reason"] for c in live.changes()] == ["woven"]
 
 
 def test_what_a_sink_refuses_does_not_join(tmp_path: Path) -> None:
@@ -521,20 +544,24 @@ def test_the_last_query_stays_without_answers_when_its_life_has_ended(tmp_path: 
     assert [q.name for q in live.take_up(1, BatchRecord(0, 16, 19)).layout.queries] == ["q0"]
 
 
-def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(tmp_path: Path) -> None:
+def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="weft")
     live = begin(loom(rate=1e3, tolerance=0.1), windows_of((10, 5), (9, 3)), tmp_path)
     live.take_up(0, BatchRecord.initial())
     assert len(live.plan.trees) == 2
     live.observe(StreamStatistics(Fraction(1.05e3)))
-    assert live._replanner.thread is None, "within the tolerance"
+    assert replannings(caplog) == 0, "within the tolerance"
     live.observe(StreamStatistics(Fraction(2e3)))
     live.wait_for_plan()
-    same = (len(live.plan.trees), live.plan.rate, live._plans.next.physical)
-    assert same == (2, 2000, None), "the same trees are still the best"
+    assert (len(live.plan.trees), live.plan.rate) == (2, 2000)
+    live.take_up(1, BatchRecord(0, 5, 5))
+    assert [c["reason"] for c in live.changes()] == ["woven"], "the same trees are still the best"
     before = float(live.plan.cost)
     live.observe(StreamStatistics(Fraction(1e8)))
     live.wait_for_plan()
-    live.take_up(1, BatchRecord(0, 5, 5))
+    live.take_up(2, BatchRecord(1, 5, 5))
     change = live.changes()[-1]
     assert (change["reason"], change["trees"]) == ("replanned: 100,000,000 rows per second, not 2,000", 1)
     assert change["cost_after"] < change["cost_before"]
@@ -542,10 +569,10 @@ def test_a_stream_that_brings_more_rows_than_the_plan_counts_on_is_planned_anew(
 
 
 def test_plans_by_seconds_are_made_anew_where_groups_or_filters_are_not_what_they_count_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    weights = Weights(batch=0.1, query=1e-3, row=1e-6, partial=1e-5, kept=1e-7, operation=1e-8, answer=1e-7)
-    monkeypatch.setattr("weft.spark.physical.planner.load_weights", lambda: weights)
+    caplog.set_level(logging.INFO, logger="weft")
+    monkeypatch.setattr("weft.spark.physical.planner.load_weights", lambda: WEIGHTS)
     # In one tree short slices are kept for an hour, a partial for each group; apart, each row passes twice.
     windows = windows_of((1_000_000, 1_000), (3_600_000_000, 3_600_000_000))
     live = begin(loom(rate=1e6, cost="seconds", tolerance=0.1), windows, tmp_path)
@@ -553,7 +580,7 @@ def test_plans_by_seconds_are_made_anew_where_groups_or_filters_are_not_what_the
     assert len(live.plan.trees) == 1
     same = StreamStatistics(Fraction(1_000_000), Stream())
     live.observe(same)
-    assert live._replanner.thread is None, "the stream is what the plan counts on"
+    assert replannings(caplog) == 0, "the stream is what the plan counts on"
     live.observe(replace(same, stream=Stream(groups=1_000.0, selectivity=0.5)))
     live.wait_for_plan()
     live.take_up(1, BatchRecord(0, 5, 5))
@@ -561,7 +588,7 @@ def test_plans_by_seconds_are_made_anew_where_groups_or_filters_are_not_what_the
     assert [c["reason"] for c in live.changes()] == ["woven", said]
     assert len(live.plan.trees) == 2
     live.observe(replace(same, stream=Stream(groups=1_000.0, selectivity=0.5)))
-    assert live._replanner.thread is None, "it counts on that now"
+    assert replannings(caplog) == 1, "it counts on that now"
 
 
 def test_other_phantoms_by_new_counts_are_told_of(tmp_path: Path) -> None:
@@ -584,8 +611,9 @@ def test_a_phantom_that_longer_flows_have_chosen_is_told_with_their_length(tmp_p
 
 
 def test_filters_in_other_classes_are_bound_beside_the_job_once_for_each_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, logger="weft")
     asked: list[Fraction] = []
 
     def better(classes: object, known: object, tolerance: Fraction) -> str:
@@ -593,11 +621,12 @@ def test_filters_in_other_classes_are_bound_beside_the_job_once_for_each_count(
         return "in other classes"
 
     monkeypatch.setattr("weft.spark.queries.replanner.better_classes", better)
-    live = begin(loom(tolerance=0.1), windows_of((6, 3), (8, 4)), tmp_path)
+    planner = loom(tolerance=0.1)
+    live = begin(planner, windows_of((6, 3), (8, 4)), tmp_path)
     live.take_up(0, BatchRecord.initial())
     live.weigh_classes()
-    assert live._replanner.thread is None, "nothing was counted"
-    live.refine(replace(live._planner.assumed, signature_samples=1))
+    assert replannings(caplog) == 0, "nothing was counted"
+    live.refine(replace(planner.assumed, signature_samples=1))
     for batch in (1, 2):
         live.weigh_classes()
         live.wait_for_plan()
@@ -619,53 +648,95 @@ def test_the_stream_is_measured_over_some_batches() -> None:
     assert found[-1] == StreamStatistics(Fraction(500), Stream(groups=30.0, selectivity=0.25, batch_seconds=2.0))
 
 
-def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(tmp_path: Path) -> None:
-    live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
+class HaltedReader(BackfillReader):
+    """Its backfills never run: a test reports that they fail."""
+
+    def __init__(
+        self,
+        store: CheckpointFiles,
+        planner: Planner,
+        buckets: int,
+        failed: Callable[[str, BackfillRecord, Exception], None],
+    ) -> None:
+        super().__init__(store, planner, buckets, failed)
+        self.report_failure = failed
+        self.begun: dict[str, BackfillRecord] = {}
+
+    def begin(self, name: str, acq: ACQ, backfill: BackfillRecord, groupings: object) -> None:
+        self.begun[name] = backfill
+
+
+@pytest.fixture
+def backfilled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> QueryRegistry:
+    """Batch 1 runs a query that sees all rows, and one with a backfill that has begun, q1."""
+    monkeypatch.setattr("weft.spark.queries.registry.BackfillReader", HaltedReader)
+    live = begin(loom(), windows_of((6, 3)), tmp_path)
     live.take_up(0, BatchRecord.initial())
-    for name in ("q1", "q0"):
-        live._backfills.pending[name] = BackfillRecord(9, None, "new")
-        live._backfill_failed(name, BackfillRecord(9, None, "old"), OSError("of one that was dropped before"))
-        assert name in live.plan.workload.by_name
-        live._backfill_failed(name, live._backfills.pending[name], OSError("gone"))
-        assert (name in live.plan.workload.by_name) == (name == "q0")
-    with pytest.raises(CannotChange, match="q0 cannot be answered: its backfill failed, OSError: gone"):
-        live.take_up(1, BatchRecord(0, 5, 5))
-    assert live._plans.next.changes[-1].reason == "q1 left: its backfill failed, OSError: gone"
+    CheckpointFiles(str(tmp_path)).write("spark/offsets/0", b"v1")
+    live.add([acq("q1", Window(6, 3))], "source")
+    live.take_up(1, BatchRecord(0, 5, 5))
+    return live
+
+
+def halted(live: QueryRegistry) -> HaltedReader:
+    assert isinstance(live.backfill_reader, HaltedReader)
+    return live.backfill_reader
+
+
+def test_a_past_that_cannot_be_read_ends_the_query_or_the_job_and_says_why(backfilled: QueryRegistry) -> None:
+    live, reader = backfilled, halted(backfilled)
+    former = reader.begun["q1"]
+    live.drop(["q1"])
+    live.add([acq("q1", Window(6, 3)), acq("q2", Window(6, 3))], "source")
+    live.take_up(2, BatchRecord(1, 5, 5, empty_batches=1))
+    reader.report_failure("q1", former, OSError("of one that was dropped before"))
+    assert "q1" in live.plan.workload.by_name
+    reader.report_failure("q1", reader.begun["q1"], OSError("gone"))
+    assert "q1" not in live.plan.workload.by_name
+    live.drop(["q0"])
+    live.take_up(3, BatchRecord(2, 5, 5, empty_batches=2))
+    reasons = [c["reason"] for c in live.changes()]
+    assert reasons[-2:] == ["q1 left: its backfill failed, OSError: gone", "dropped q0"]
     assert live.failed() == {"q1": "its backfill failed, OSError: gone"}
+    reader.report_failure("q2", reader.begun["q2"], OSError("gone"))
+    assert [q.name for q in live.plan.workload] == ["q2"], "a job has a query"
+    with pytest.raises(CannotChange, match="q2 cannot be answered: its backfill failed, OSError: gone"):
+        live.take_up(4, BatchRecord(3, 5, 5, empty_batches=3))
 
 
-def test_a_past_that_a_full_disk_had_no_room_for_stops_the_job_and_a_restart_reads_it_again(tmp_path: Path) -> None:
-    live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
-    live.take_up(0, BatchRecord.initial())
-    live._backfills.pending["q1"] = BackfillRecord(9, None, "new")
-    live._backfill_failed("q1", live._backfills.pending["q1"], OSError(28, "No space left on device"))
+def test_a_past_that_a_full_disk_had_no_room_for_stops_the_job_and_a_restart_reads_it_again(
+    tmp_path: Path, backfilled: QueryRegistry
+) -> None:
+    live, reader = backfilled, halted(backfilled)
+    reader.report_failure("q1", reader.begun["q1"], OSError(28, "No space left on device"))
     assert "q1" in live.plan.workload.by_name
     with pytest.raises(
         CheckpointFileError, match=r"the backfill of q1 .* disk is full.*make room and start again, nothing is lost"
     ):
-        live.take_up(1, BatchRecord(0, 5, 5))
+        live.take_up(2, BatchRecord(1, 5, 5))
+    again = begin(loom(), windows_of((6, 3)), tmp_path)
+    again.take_up(2, BatchRecord(1, 5, 5))
+    assert halted(again).begun == reader.begun
 
 
 def test_a_query_that_can_neither_get_its_past_nor_leave_stops_the_job_with_both_reasons(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, backfilled: QueryRegistry
 ) -> None:
-    live = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
-    live.take_up(0, BatchRecord.initial())
-    live._backfills.pending["q1"] = BackfillRecord(9, None, "new")
+    live, reader = backfilled, halted(backfilled)
 
     def full(self: CheckpointFiles, name: str, data: object) -> int:
         raise CheckpointFileError(
             f"{name} could not be written: the disk is full; make room and start again, nothing is lost"
         )
 
-    monkeypatch.setattr(CheckpointFiles, "write", full)
-    live._backfill_failed("q1", live._backfills.pending["q1"], OSError("gone"))  # in a thread that nobody waits for
-    monkeypatch.undo()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CheckpointFiles, "write", full)
+        reader.report_failure("q1", reader.begun["q1"], OSError("gone"))  # in a thread that nobody waits for
     both = r"q1 .*its backfill failed, OSError: gone.* asked/.* the disk is full; make room and start again"
     with pytest.raises(CheckpointFileError, match=both):
-        live.take_up(1, BatchRecord(0, 5, 5))
+        live.take_up(2, BatchRecord(1, 5, 5))
     assert live.failed() == {}
-    again = begin(loom(), windows_of((6, 3), (6, 3)), tmp_path)
+    again = begin(loom(), windows_of((6, 3)), tmp_path)
     assert [q.name for q in again.plan.workload] == ["q0", "q1"]
 
 

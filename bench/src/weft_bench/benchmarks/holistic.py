@@ -183,14 +183,14 @@ def _same_answers(small: DataFrame, queries: Sequence[BenchQuery], say: Say) -> 
     for answer, query in list(zip(answers.values(), queries, strict=True))[:CHECKED_QUERIES]:
         text = query.sql.replace("approx_count_distinct(", "count(DISTINCT ")
         ours, theirs = (_values(frame) for frame in (answer, small.sparkSession.sql(text)))
-        alike = ours.keys() == theirs.keys() and all(_alike(ours[k], theirs[k]) for k in theirs)
+        alike = ours.keys() == theirs.keys() and all(same_value(ours[k], theirs[k]) for k in theirs)
         if not alike:
             say(f"  answers of {query.sql} differ")
         same = same and alike
     return same
 
 
-def _alike(one: Any, other: Any) -> bool:
+def same_value(one: Any, other: Any) -> bool:
     """Of the most common values their counts: the order of equally common values is not specified."""
     if isinstance(one, list):
         return [item["count"] for item in one] == [item["count"] for item in other]

@@ -137,7 +137,7 @@ def calibrate(
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     say("combining partials")
-    return fit(samples, _operation_seconds())
+    return fit(samples, operation_seconds())
 
 
 TERMS_BY_JOB = {"native": ("batch", "row", "partial"), "final": ("batch", "query", "partial", "kept", "answer")}
@@ -221,7 +221,7 @@ def measure_stream(spark: SparkSession, probe: Probe, folder: Path) -> list[Samp
     return [Sample(probe, m, n, v) for m, n, v in zip(batches, kept, values, strict=True)][WARM_BATCHES:]
 
 
-def _operation_seconds(partials: int = 2_000_000) -> float:
+def operation_seconds(partials: int = 2_000_000) -> float:
     """Seconds per combination: building blocks combines twice per partial. Memory is set up as in Python workers."""
     from weft.spark.worker import keep_freed_memory
 

@@ -91,6 +91,11 @@ def _missed_between(classes: Classes) -> Between:
     return (counted, counted) if counted is not None else enclose(classes)
 
 
+def forget() -> None:
+    """Results are cached; another number of steps needs new ones."""
+    _missed_between.cache_clear()
+
+
 def enclose(classes: Sequence[EdgeClass]) -> Between:
     """What is missed, without counting."""
     ordered, borders = _densest_first(classes)

@@ -57,6 +57,11 @@ class PairBounds:
         self._window = (self._geometry.shifts[0] >= 0).tolist()  # a single one, not merged
         self._read = [False] * size  # merged, and its edges in common with windows are known
 
+    @property
+    def kept_bounds(self) -> int:
+        """How many numbers about merged parts are in memory: up to `MOST_KEPT`."""
+        return self._kept.size
+
     def bounds(self, row: int, saving: float) -> NDArray[np.float64]:
         """No less than the gain of any two parts from this bundle and each one up to the last that was made before."""
         until = len(self.bundles) if self._merged[row] else row + 1

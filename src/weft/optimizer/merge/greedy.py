@@ -67,6 +67,11 @@ class Weaving:
         for row in range(len(self._table.bundles)):
             self._list_row(row)
 
+    @property
+    def kept_bounds(self) -> int:
+        """How many numbers about pairs of parts are in memory."""
+        return self._table.kept_bounds
+
     def best(self) -> Merge | None:
         """The merge with the greatest gain; None where there is none above the threshold."""
         while True:
