@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from pyspark.sql import DataFrame
 
-from weft.optimizer.phantoms import Flows, Seen, measure_flows
+from weft.optimizer.phantoms import Flows, TableCounts, measure_flows
 from weft.spark.physical.rollup import GroupingCandidates, told_apart_by
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.statistics import GroupCounts, Hashes, SignatureCounts, count_distinct
@@ -70,7 +70,9 @@ class GroupSample:
         order = np.argsort(places, kind="stable")
         places, mixed = places[order], mixed[order]
         collisions = int(((places[1:] == places[:-1]) & (mixed[1:] != mixed[:-1])).sum())
-        return measure_flows([Seen(1, self.groups(texts), buckets, self.rows, collisions), Seen(2, 1, 1, 0, 0)])
+        return measure_flows(
+            [TableCounts(1, self.groups(texts), buckets, self.rows, collisions), TableCounts(2, 1, 1, 0, 0)]
+        )
 
     def counts(self, candidates: GroupingCandidates) -> GroupCounts:
         """All that is needed to choose among these candidates."""

@@ -29,7 +29,7 @@ class FilterClasses:
         found = [cuts(f) for f in filters]
         # Filters on the same columns stay together, however often they pass.
         counted = known(filters, keys) if len({frozenset(c) for c in found}) > 1 else None
-        classes = filter_classes(found, rows, seen=_occurrences(counted, filters))
+        classes = filter_classes(found, rows, occurrences=_occurrences(counted, filters))
         return cls(keys, tuple(filters), rows, tuple(map(tuple, classes)))
 
     def beside(self, other: FilterClasses, known: Known) -> tuple[float, float] | None:
@@ -38,7 +38,7 @@ class FilterClasses:
         if seen is None:
             return None
         found = [cuts(f) for f in self.filters]
-        mine, others = (classes_cost(some.classes, found, self.rows, seen=seen) for some in (self, other))
+        mine, others = (classes_cost(some.classes, found, self.rows, occurrences=seen) for some in (self, other))
         return mine, others
 
 

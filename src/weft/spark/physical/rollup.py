@@ -166,7 +166,7 @@ def _table(feeds: Sequence[NativeFeed], bound: PhysicalColumns, columns: ColumnA
 
 def _from_rows(plan: PhysicalPlan, choice: RollUp, bounded: bool, types: PartialTypes) -> FromRows:
     """Which feeds are sent as rows."""
-    partials = {f.layout.number: g.partials for f, g in zip(plan.feeds, choice.asked, strict=True)}
+    partials = {f.layout.number: g.partials for f, g in zip(plan.feeds, choice.group_bys, strict=True)}
     able = [feed for feed in plan.feeds if feed.scatters]
     alone = single_row_feeds(able, partials)
     if not bounded:
