@@ -53,7 +53,7 @@ def read_call(source: Source, node: Node) -> Call:
         if star and (not spelling.star or len(args) > 1 or len(arg.tokens) > 1):
             reason = f"{node.name}({canonical(arg.tokens)}) names no column."
             raise source.refuse(arg.start, arg.end, reason, "Write count(*), or name a column.")
-    # A row counts for count(1) and count('x') whatever it holds.
+    # count(1) and count('x') count every row.
     never_null = all(a.kind == "star" or (a.kind == "literal" and a.name != "null") for a in args)
     counts_rows = never_null and spelling.star
     return Call(

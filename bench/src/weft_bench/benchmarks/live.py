@@ -185,7 +185,7 @@ def _recovery(settings: LiveSettings, folder: Path, summary: dict[str, Any], say
 
 
 BYTES_A_ROW = 26
-"""State that a row leaves, where nearly every row has a slice and group of its own."""
+"""Bytes of state per row, if nearly every row has its own slice and group."""
 
 
 class _FileFeed:

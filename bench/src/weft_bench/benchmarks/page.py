@@ -49,11 +49,11 @@ FRAMES = """async (seconds) => {
 
 
 class NoBrowser(WeftError):
-    """Nothing to look at the page with."""
+    """There is no browser for the page."""
 
 
 class ServiceDidNotStart(WeftError):
-    """The service that was to be looked at did not start."""
+    """The service did not start."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ REPEATS = 3
 
 SUMMARY = {
     "workloads": "sets of group-bys that phantoms were chosen for",
-    "candidates_most": "phantoms looked at, at most",
+    "candidates_most": "most phantoms that were considered",
     "choose_milliseconds_median": "GC with SL, counting the candidates and estimating their groups",
     "choose_milliseconds_most": "the same at most; the bar is 100",
     "choose_cpu_milliseconds_most": "the same in processor time, which others on the machine disturb less",

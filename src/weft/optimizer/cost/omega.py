@@ -87,7 +87,7 @@ class TechniqueCost:
     additive: bool = False
     """Omega and floor of a tree are the sums of those of its loads: no tree costs less than its queries alone."""
     together: bool = False
-    """Queries with equal edges lose nothing by sharing a tree, whatever else is in it.
+    """Queries with equal edges lose nothing by sharing a tree, with any other queries in it.
 
     Where omega is a sum that no rate changes, the one in the tree with more slices goes to the other's. Where only the
     longest range counts, the one with the shorter range does. Its new tree stays as it was, and the old one loses.

@@ -113,7 +113,7 @@ def exact_sum(amounts: Iterable[Fraction]) -> Fraction:
 
 
 def exact_sum_of_products(pairs: Iterable[tuple[Fraction, Fraction]]) -> Fraction:
-    """The same for products, none of which is reduced by itself.
+    """The same for products, without reducing each of them.
 
     >>> exact_sum_of_products([(Fraction(1, 2), Fraction(2, 3)), (Fraction(1), Fraction(2, 3))])
     Fraction(1, 1)

@@ -200,7 +200,7 @@ def _densest_first(classes: Sequence[EdgeClass]) -> tuple[list[EdgeClass], list[
     members: dict[tuple[int, int], list[EdgeClass]] = {}
     for edge_class in sorted(classes):
         members.setdefault(_group(edge_class), []).append(edge_class)
-    # A slide that divides the base comes first: where it has an edge nothing is missed, whatever comes after.
+    # A slide that divides the base comes first: where it has an edge, no other class matters.
     by_density = [group for _, group in sorted(members.items(), key=lambda entry: entry[0][0] > 1)]
     ends = [0, *accumulate(map(len, by_density))]
     borders = [max(end for end in ends if end <= most) for most in COUNTED_FIRST]

@@ -33,7 +33,7 @@ class Bundle:
 def bundles(parts: Iterable[Part], adds: bool) -> list[Bundle]:
     """Each part alone; if there are too many, parts with equal slides and equally many classes are put together.
 
-    Of a bundle's members the one with the lowest floor has the highest bound, whatever it is paired with: where
+    Of a bundle's members the one with the lowest floor has the highest bound with any partner: where
     floors add up and final costs are the rate times the floor, a part loses `(merged rate - rate) * floor`.
     """
     parts = sorted(parts, key=lambda part: part.position)

@@ -37,7 +37,7 @@ AT_ONCE = 16
 """Listed pairs whose common edges are looked up together."""
 
 PAIRS_AT_ONCE = 1 << 12
-"""Pairs of members of two bundles that are looked at together."""
+"""Pairs of members of two bundles that are examined together."""
 
 
 class Weaving:
@@ -56,7 +56,7 @@ class Weaving:
         self._serial = count()  # breaks ties, so that heaps never compare parts
         self._evaluated: list[tuple[Fraction, int, int, int, Merge]] = []  # heap by negative gain
         self._waiting: list[tuple[float, int, Part, Part]] = []  # heap by negative bound
-        # Heap by negative bound: two bundles, and the bound of the pairs of members that were looked at already.
+        # Heap by negative bound: two bundles, and the least bound of the pairs of members examined so far.
         self._cells: list[tuple[float, int, int, float]] = []
         self._members: dict[int, Members] = {}
         self._table = PairBounds(bundles(self.parts.values(), cost.technique.additive), cost.technique)
