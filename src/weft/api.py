@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.calibration.file import load_speeds, load_weights
 from weft.optimizer import optimize as optimize_workload
-from weft.optimizer.choose_techniques import Latency, known_latency, serve
+from weft.optimizer.choose_techniques import Latency, checked_latency, serve
 from weft.plan import Plan
 from weft.sql.inputs import Queries, read_queries
 
@@ -26,4 +26,4 @@ def optimize(
     workload = read_queries(queries, event_time)
     weights = load_weights() if cost == "seconds" else None
     plan = optimize_workload(workload, rate, strategy, technique, cost=cost, weights=weights)
-    return serve(plan, load_speeds(), latency=known_latency(latency))
+    return serve(plan, load_speeds(), latency=checked_latency(latency))

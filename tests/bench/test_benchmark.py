@@ -12,7 +12,7 @@ import pytest
 
 from weft.sql import parse
 from weft_bench import BENCHMARKS
-from weft_bench.benchmark import BadSetting, make_settings, numbers, part, positive, whole
+from weft_bench.benchmark import BadSetting, integer, make_settings, numbers, part, positive
 from weft_bench.benchmarks.soak import SUMMARY as SOAK_SUMMARY
 from weft_bench.benchmarks.soak import WHAT, SoakSettings
 from weft_bench.benchmarks.soak import summarise as summarise_soak
@@ -61,9 +61,9 @@ def test_one_wrong_number_in_a_list_is_refused() -> None:
 
 
 def test_a_seed_may_be_negative_but_not_a_word() -> None:
-    assert whole("-1") == -1
+    assert integer("-1") == -1
     with pytest.raises(BadSetting):
-        whole("one")
+        integer("one")
 
 
 def test_a_time_may_be_a_part_of_a_minute_but_not_nothing() -> None:

@@ -30,7 +30,7 @@ def test_an_interval_divides_what_is_asked_for_and_no_longer_one_does(one: int, 
 def test_windows_at_intervals_hold_those_that_were_asked_for() -> None:
     asked = ACQ("q", Window(90, 30, 10), (Call("count", ("*",)),), (), refresh="at_most")
     found = at_intervals(asked)
-    assert (found.window, found.asked) == (Window(90, 10), asked.window)
+    assert (found.window, found.requested_window) == (Window(90, 10), asked.window)
     assert at_intervals(found) is found
     exact = ACQ("q", Window(90, 30, 10), (Call("count", ("*",)),), ())
     assert at_intervals(exact) is exact

@@ -16,7 +16,7 @@ from weft.optimizer.choose_techniques import (
     BadLatency,
     Counts,
     Speed,
-    known_latency,
+    checked_latency,
     serve,
 )
 from weft.optimizer.cost.omega import TECHNIQUES as OMEGAS
@@ -86,7 +86,7 @@ def test_bounded_latency_never_waits_for_a_turn_of_stacks() -> None:
         "argmax_last": "daba",
     }
     with pytest.raises(BadLatency, match="there is no latency 'low'; choose one of batch, bounded"):
-        known_latency("low")
+        checked_latency("low")
 
 
 def test_explain_says_who_serves_and_by_how_much() -> None:

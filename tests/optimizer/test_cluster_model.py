@@ -38,7 +38,7 @@ def test_the_work_of_all_nodes_is_that_of_the_plan(
     plan: Plan, nodes: int, buckets: int, keys: int, skew: float
 ) -> None:
     load = simulate(plan, WEIGHTS, Cluster(nodes, buckets, slow=0), Keys(keys, skew), STREAM, batches=3)
-    took = estimate(plan, WEIGHTS, Stream(groups=max(1.0, load.present), batch_seconds=10))
+    took = estimate(plan, WEIGHTS, Stream(groups=max(1.0, load.groups_per_slice), batch_seconds=10))
     assert load.estimate == took
     for nodes_loads in (load.hashed, load.placed):
         assert nodes_loads.sum() == pytest.approx(took.seconds - took.batches)
@@ -51,7 +51,7 @@ def test_groups_are_present_as_often_as_rows_fall_into_them() -> None:
     weights = np.arange(1, 51) ** -1.2
     drawn = [np.unique(random.choice(50, random.poisson(rows), p=weights / weights.sum())) for _ in range(4_000)]
     counted = np.bincount(np.concatenate(drawn), minlength=50) / 4_000
-    assert np.abs(keys.present(rows) - counted).max() < 0.03
+    assert np.abs(keys.odds_per_slice(rows) - counted).max() < 0.03
 
 
 def test_slow_nodes_hold_up_their_buckets_and_rows_go_to_the_others(plan: Plan) -> None:
@@ -88,11 +88,11 @@ def test_the_fewest_nodes_are_found_or_there_are_none(plan: Plan) -> None:
 @examine
 @given(st.lists(st.floats(0, 10), max_size=20), st.lists(st.floats(0, 10), min_size=1, max_size=5))
 def test_buckets_go_to_whoever_has_least(shares: list[float], loads: list[float]) -> None:
-    homes = to_lowest(np.array(shares), np.array(loads))
+    node_of_share = to_lowest(np.array(shares), np.array(loads))
     now = list(loads)
     for bucket in sorted(range(len(shares)), key=lambda b: (-shares[b], b)):
-        assert now[homes[bucket]] == min(now)
-        now[homes[bucket]] += shares[bucket]
+        assert now[node_of_share[bucket]] == min(now)
+        now[node_of_share[bucket]] += shares[bucket]
 
 
 @pytest.mark.parametrize("wrong", [{"nodes": 0}, {"buckets": 0}, {"slow": 1.5}, {"slowness": 0.5}])

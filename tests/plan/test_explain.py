@@ -218,11 +218,11 @@ def test_values_that_are_kept_are_told_with_the_sketch_that_would_fit() -> None:
     plan = optimize(parse(";".join(texts)), rate=1000)
     exact, sketch = (line for line in explain(plan).splitlines() if line.startswith("  values of"))
     assert exact.startswith("  values of count(DISTINCT u)  tree 1  at most 54.9 MiB for 1 h   2,000 moves/s")
-    assert "at most 900.0 KiB for 1 h, and 15.0 KiB a group and slice   32 moves/s" in sketch
+    assert "at most 900.0 KiB for 1 h, and 15.0 KiB per group and slice   32 moves/s" in sketch
     assert warn_of_synopses(plan, 2**30) == []
     warning, way_out = warn_of_synopses(plan, 2**20)
     assert "55.8 MiB, above the limit of 1.0 MiB" in warning
-    assert way_out.endswith("use approx_count_distinct(u) (900.0 KiB a group at most)")
+    assert way_out.endswith("use approx_count_distinct(u) (900.0 KiB per group at most)")
 
 
 @pytest.mark.parametrize(("limit", "accuracy"), [(300, 10_000), (5, 1000), (0.2, 100), (0.01, 100)])

@@ -82,7 +82,7 @@ def test_of_equal_deadlines_the_greater_priority_comes_first_and_of_others_it_do
     queue, order = Queue(queries, POLICIES["late_pending"], Combines()), []
     while (run := queue.next(4)) is not None:
         order += [q.name for q in run.queries]
-        queue.done(run, 4)
+        queue.complete(run, 4)
     assert order == ["sooner", "urgent", "plain"]
 
 

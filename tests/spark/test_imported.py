@@ -32,7 +32,7 @@ def test_an_imported_script_gives_the_rows_of_the_script(spark: Any) -> None:
     market = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(market)
     wanted = market.build(spark, trades)
-    given = weave(trades, to_sql(collect([SCRIPT]).found)).answers()
+    given = weave(trades, to_sql(collect([SCRIPT]).queries)).answers()
     assert given.keys() == wanted.keys()
     for name, plain in wanted.items():
         rows = plain.toArrow()

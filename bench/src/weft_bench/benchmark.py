@@ -1,4 +1,4 @@
-"""What a benchmark is, what can be set on it, and what it gives back."""
+"""A benchmark, its settings, and its report."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Benchmark:
     name: str
     about: str
     summary: Mapping[str, str]
-    """Every name in a report's summary, and what it means. Names are kept: people and checks read them."""
+    """The meaning of every name in the summary. Names never change: users and checks read them."""
     settings: type[Any]
     run: Callable[[Any, Say], Report]
     show: Callable[[Report, Console], None] | None = None
-    """Prints a report for people, where a table of its rows would not do."""
+    """Prints a report for users, if a table of its rows is not enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class SettingOption:
     parse: Callable[[str], Any]
     metavar: str
     argument: bool = False
-    """Given by its place, without a name, and always."""
+    """A required argument, by position."""
 
 
 def option(
@@ -71,13 +71,13 @@ def option(
     metavar: str = "N",
     argument: bool = False,
 ) -> Any:
-    """A field of the settings; `quick` is its value under `--quick`, where that differs."""
+    """A field of the settings; `quick` is its value under `--quick`, if that differs."""
     how = SettingOption(about, default, default if quick is None else quick, parse or positive, metavar, argument)
     return field(default=default, metadata={"option": how})
 
 
 def flag(about: str) -> Any:
-    """A field of the settings that is either said or not."""
+    """A boolean field of the settings."""
     return field(default=False, metadata={"option": SettingOption(about, False, False, bool, "")})
 
 
@@ -86,7 +86,7 @@ def options(settings: type[Any]) -> dict[str, SettingOption]:
 
 
 def make_settings(settings: type[Any], written: Mapping[str, str | bool | None], *, quick: bool) -> Any:
-    """Settings from what was written on the command line; the rest are defaults, or quick ones."""
+    """Settings from the command line; the others have their defaults, or their quick values."""
     values: dict[str, Any] = {}
     for name, how in options(settings).items():
         text = written.get(name)
@@ -100,7 +100,7 @@ def make_settings(settings: type[Any], written: Mapping[str, str | bool | None],
 
 
 def positive(text: str) -> int:
-    """A whole number from 1 on; `2_000_000` and `2e6` are the same.
+    """An integer from 1 on; `2_000_000` and `2e6` are the same.
 
     >>> positive("2e6"), positive("20_000")
     (2000000, 20000)
@@ -115,7 +115,7 @@ def positive(text: str) -> int:
 
 
 def part(text: str) -> float:
-    """A number above nothing, such as half a minute."""
+    """A number above 0, such as 0.5."""
     try:
         value = float(text)
     except ValueError:
@@ -125,8 +125,8 @@ def part(text: str) -> float:
     return value
 
 
-def whole(text: str) -> int:
-    """A whole number, such as a seed."""
+def integer(text: str) -> int:
+    """An integer, such as a seed."""
     try:
         return int(text)
     except ValueError:
@@ -134,7 +134,7 @@ def whole(text: str) -> int:
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """Ascending, each once.
+    """Ascending, without duplicates.
 
     >>> numbers("1,100,10,10")
     (1, 10, 100)

@@ -1,4 +1,4 @@
-"""`weft bench`: a command for each benchmark in the registry, its options made from the benchmark's settings."""
+"""`weft bench`: one command per benchmark of the registry, with options from the settings of the benchmark."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def choose(
 
 
 def command(benchmark: Benchmark) -> Callable[..., None]:
-    """A function with an option for each setting; Typer reads them from its signature."""
+    """A function with one option per setting; Typer reads them from its signature."""
 
     def measure(quick: bool, as_json: bool, **written: str | bool | None) -> None:
         settings = make_settings(benchmark.settings, written, quick=quick)
@@ -59,7 +59,7 @@ def command(benchmark: Benchmark) -> Callable[..., None]:
             else:
                 benchmark.show(report, console)
 
-    written = [_given(name, how) for name, how in options(benchmark.settings).items()]
+    written = [_option_parameter(name, how) for name, how in options(benchmark.settings).items()]
     measure.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [*written, _parameter("quick", Quick, False), _parameter("as_json", AsJson, False)]
     )
@@ -67,7 +67,7 @@ def command(benchmark: Benchmark) -> Callable[..., None]:
     return measure
 
 
-def _given(name: str, how: SettingOption) -> inspect.Parameter:
+def _option_parameter(name: str, how: SettingOption) -> inspect.Parameter:
     if how.argument:
         argument = Annotated[str, typer.Argument(metavar=how.metavar, help=how.about)]
         return _parameter(name, argument, inspect.Parameter.empty)
@@ -82,7 +82,7 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 
 def _help(how: SettingOption) -> str:
-    """What the option is, and what it is without saying so.
+    """The help of an option, with its default.
 
     >>> _help(SettingOption("Rows.", default=2000, quick=100, parse=int, metavar="N"))
     'Rows. [2000; quick: 100]'
@@ -99,7 +99,7 @@ def describe(benchmark: Benchmark) -> str:
 
 
 def say() -> Callable[[str], None]:
-    """Progress on stderr, with the seconds since the beginning: stdout belongs to the report."""
+    """Progress on stderr, with the seconds since the start: stdout is for the report."""
     begun = time.monotonic()
     return lambda text: typer.echo(f"{time.monotonic() - begun:7.1f} s  {text}", err=True)
 

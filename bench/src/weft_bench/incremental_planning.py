@@ -1,4 +1,4 @@
-"""Incremental Weave Share as figure 11 of paper 1 runs it: amend while the plan stays near the curve, replan else.
+"""Incremental Weave Share as in figure 11 of paper 1: amend while the plan stays near the curve, otherwise replan.
 
 A running job does the same with the same functions, between its batches (`weft.spark.queries.replanner`).
 """
@@ -23,7 +23,7 @@ class IncrementalPlan:
     plan: Plan
     curve: Curve
     strategy: str
-    """Plans from scratch are made by it."""
+    """Plans from scratch."""
     compared: int
     """Pairs of trees that were compared so far: the overhead in the paper's figure 11."""
     replanned: bool
@@ -31,7 +31,7 @@ class IncrementalPlan:
 
 
 def begin(queries: Iterable[ACQ], rate: Fraction, cost: Cost, strategy: str = "weave_share") -> IncrementalPlan:
-    """Plan all queries, and before that half of them: a curve has a slope from its second point on."""
+    """Plan half of the queries, then all of them: a curve needs two points for a slope."""
     workload, curve, compared = Workload(queries), Curve(()), 0
     halves = [workload[: len(workload) // 2], workload] if len(workload) > 1 else [workload]
     for some in halves:
@@ -41,7 +41,7 @@ def begin(queries: Iterable[ACQ], rate: Fraction, cost: Cost, strategy: str = "w
 
 
 def add(now: IncrementalPlan, queries: Iterable[ACQ], cost: Cost, tolerance: Fraction | None) -> IncrementalPlan:
-    """Merge new queries into the plan. With a tolerance of None it is never replanned."""
+    """Merge new queries into the plan. With a tolerance of None, it is never replanned."""
     plan, compared = change_plan(now.plan, queries, (), cost)
     return _replan_if_needed(now, plan, now.compared + compared, cost, tolerance)
 
@@ -68,7 +68,7 @@ def _replan_if_needed(
     if not deviates(now.curve, amended, tolerance):
         return IncrementalPlan(amended, now.curve, now.strategy, compared, replanned=False)
     scratch = STRATEGIES[now.strategy](amended.workload, Statistics(amended.rate), cost)
-    # The amended plan may by chance be the better one; then only the curve learns from the other.
+    # The amended plan may happen to be cheaper; then the plan from scratch only adds a point to the curve.
     best = min(scratch, amended, key=lambda plan: plan.cost)
     curve, compared = now.curve.and_then(scratch), compared + comparisons(scratch)
     return IncrementalPlan(best, curve, now.strategy, compared, replanned=True)

@@ -1,6 +1,6 @@
-"""What a number was measured on: the machine, how busy it was, and how much memory was held meanwhile.
+"""The conditions of a measurement: the machine, its load, and the memory in use.
 
-Processes are read from /proc. Where there is none, memory is not known, and said to be so.
+Processes are read from /proc. Without it, memory is None.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import IO, Any, Self
 PROC = Path("/proc")
 
 LOOK_SECONDS = 0.1
-"""Between two looks at the memory of all processes; a look takes a few milliseconds."""
+"""Between two samples of the memory of all processes; a sample takes a few milliseconds."""
 
 
 def describe_machine() -> dict[str, Any]:
@@ -36,7 +36,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def load() -> float:
-    """The load average of the last minute: above the number of cores, a measurement is of the others too."""
+    """The load average of the last minute: above the number of cores, other processes affect a measurement."""
     return round(os.getloadavg()[0], 2)
 
 
@@ -55,18 +55,18 @@ print(done)
 
 
 def two_over_one(seconds: float = 1.0, times: int = 3) -> float:
-    """What two processes with nothing between them get done, over what one does: 2 where each has a core of its own."""
-    return median(_done(2, seconds) / _done(1, seconds) for _ in range(times))
+    """The throughput of two independent processes over that of one: 2 if each has its own core."""
+    return median(_rounds_finished(2, seconds) / _rounds_finished(1, seconds) for _ in range(times))
 
 
-def _done(processes: int, seconds: float) -> int:
+def _rounds_finished(processes: int, seconds: float) -> int:
     command = [sys.executable, "-c", LOOP, str(seconds)]
     with ExitStack() as stack:
         begun = [
             stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
             for _ in range(processes)
         ]
-        # All are there before any begins.
+        # All processes are ready before any begins.
         for process in begun:
             _pipe(process.stdout).readline()
         for process in begun:
@@ -123,16 +123,16 @@ def processes(proc: Path = PROC) -> list[Process]:
     return running
 
 
-def family(root: int, known: list[Process]) -> tuple[set[int], set[int]]:
+def family(root: int, running: list[Process]) -> tuple[set[int], set[int]]:
     """The driver's processes, which are `root` and everything down to its JVM, and the Python workers below that.
 
-    A JVM that starts a process is seen twice for a moment, with all its memory; that one is neither.
+    A JVM that starts a process is listed twice for a moment, with all its memory; the copy is neither.
 
     >>> family(1, [Process(1, 0, "python"), Process(2, 1, "java"), Process(3, 2, "python"), Process(9, 0, "java")])
     ({1, 2}, {3})
     """
     children: dict[int, list[Process]] = {}
-    for process in known:
+    for process in running:
         children.setdefault(process.parent, []).append(process)
     driver: set[int] = {root}
     workers: set[int] = set()
@@ -153,26 +153,26 @@ def memory_now(root: int | None = None, proc: Path = PROC) -> Memory | None:
         return None
     driver, workers = family(os.getpid() if root is None else root, processes(proc))
 
-    def held(pids: set[int]) -> int:
+    def resident_bytes(pids: set[int]) -> int:
         return sum(resident(pid, proc) or 0 for pid in pids)
 
-    return Memory(held(driver), held(workers))
+    return Memory(resident_bytes(driver), resident_bytes(workers))
 
 
 def resident(pid: int, proc: Path = PROC) -> int | None:
-    """Bytes of memory that a process holds; None: it has ended, or there is no way to tell."""
+    """Resident bytes of a process; None: it has ended, or there is no /proc."""
     return _kilobytes(proc / str(pid) / "status", "VmRSS")
 
 
 class PeakMemory:
-    """The most memory that was held at any look while the block ran.
+    """The peak memory of all samples while the block ran.
 
-    A JVM seldom gives memory back, so a later run's driver also holds what earlier ones of the process needed.
+    A JVM seldom returns memory, so the driver of a later run also has the memory that earlier runs needed.
     """
 
     def __init__(self) -> None:
         self._peak: Memory | None = None
-        self._done = threading.Event()
+        self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def _look(self) -> None:
@@ -182,7 +182,7 @@ class PeakMemory:
             self._peak = Memory(max(before.driver, now.driver), max(before.workers, now.workers))
 
     def _watch(self) -> None:
-        while not self._done.wait(LOOK_SECONDS):
+        while not self._stopped.wait(LOOK_SECONDS):
             self._look()
 
     def __enter__(self) -> Self:
@@ -193,7 +193,7 @@ class PeakMemory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._done.set()
+        self._stopped.set()
         self._thread.join()
         self._look()
 

@@ -1,4 +1,4 @@
-"""Which benchmarks there are. Importing this starts no Spark: a benchmark fetches what it needs when it is run."""
+"""The benchmarks. Importing this module does not start Spark: a benchmark imports what it needs when it runs."""
 
 from __future__ import annotations
 

@@ -38,23 +38,23 @@ def import_queries(
         typer.echo(json.dumps(asdict(imported), indent=2))
     for skipped in imported.skipped if not as_json else ():
         typer.echo(f"left out  {skipped}", err=True)
-    if not imported.found:
+    if not imported.queries:
         raise NothingFound("no window query was found; weft reads groupBy(window(...)).agg(...) and its SQL form")
     if output is not None:
         for file, queries in _by_stream(imported, output).items():
             _write(file, queries)
     elif not as_json:
-        typer.echo(to_sql(imported.found))
+        typer.echo(to_sql(imported.queries))
     typer.echo(_summary(imported), err=True)
 
 
 def _by_stream(imported: Imported, output: Path) -> dict[Path, list[ExtractedQuery]]:
     """A job runs the queries of one stream: several streams give several files."""
     streams: dict[tuple[str, str], list[ExtractedQuery]] = {}
-    for one in imported.found:
+    for one in imported.queries:
         streams.setdefault((one.source, one.event_time), []).append(one)
     if len(streams) == 1:
-        return {output: list(imported.found)}
+        return {output: list(imported.queries)}
     files: dict[Path, list[ExtractedQuery]] = {}
     for (source, event_time), queries in streams.items():
         name = f"{output.stem}.{source}{output.suffix or '.sql'}".replace("`", "")
@@ -74,5 +74,5 @@ def _write(file: Path, queries: Iterable[ExtractedQuery]) -> None:
 
 
 def _summary(imported: Imported) -> str:
-    queries, skipped = len(imported.found), len(imported.skipped)
+    queries, skipped = len(imported.queries), len(imported.skipped)
     return f"{queries} {'query' if queries == 1 else 'queries'} found, {skipped} left out"

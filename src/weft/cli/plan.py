@@ -14,7 +14,7 @@ from weft.calibration.file import load_speeds, load_weights
 from weft.cli.query_options import EventTime, LatencyOption, QueryFile, Strategy, Technique, read_queries
 from weft.model import WeftError
 from weft.optimizer import optimize
-from weft.optimizer.choose_techniques import known_latency, serve
+from weft.optimizer.choose_techniques import checked_latency, serve
 from weft.optimizer.cost.omega import TECHNIQUES
 from weft.optimizer.cost.operations import Cost
 from weft.optimizer.cost.seconds import Stream, estimate
@@ -82,7 +82,7 @@ def plan(
     weights, stream = load_weights(), Stream(groups, selectivity, width, batch)
     queries = read_queries(file, event_time)
     woven = optimize(queries, rate, strategy, technique, cost=cost, weights=weights, stream=stream)
-    woven = serve(woven, load_speeds(), latency=known_latency(latency), batch_seconds=batch)
+    woven = serve(woven, load_speeds(), latency=checked_latency(latency), batch_seconds=batch)
     if weights is not None:
         woven = replace(woven, seconds=estimate(woven, weights, stream).seconds)
     if html is not None:

@@ -82,7 +82,7 @@ def _told(load: ClusterLoad, nodes: int, needed: int | None, busy: float) -> dic
         "nodes": nodes,
         "queries": load.queries,
         "trees": load.trees,
-        "groups_in_a_slice": load.present,
+        "groups_in_a_slice": load.groups_per_slice,
         "seconds_a_second": asdict(load.estimate),
         "node_busy_mean": float(load.hashed.mean()),
         "node_busy_most": load.busiest,

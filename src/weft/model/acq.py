@@ -1,4 +1,4 @@
-"""An aggregate continuous query (ACQ): parsed, its types not known yet."""
+"""An aggregate continuous query (ACQ): parsed, without types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.model.errors import WeftError
 from weft.model.expression import Expression
 from weft.model.window import Window
 
-Refresh = Literal["exact", "at_most"]
+RefreshMode = Literal["exact", "at_most"]
 
 
 class InvalidWorkload(WeftError):
@@ -51,7 +51,7 @@ class Ttl:
     until: int | None = None
 
     def begun(self, at: int | None) -> Ttl:
-        """With an end, if the time of its begin is known."""
+        """With an end, if the query begins `at` a known time."""
         if self.until is not None or self.length is None or at is None:
             return self
         return Ttl(self.length, at + self.length)
@@ -74,9 +74,9 @@ class ACQ:
     keys: tuple[str, ...] = ()
     where: str | None = None
     having: Expression | None = None
-    refresh: Refresh = "exact"
-    asked: Window | None = None
-    """SLIDE AT MOST: the window as the user wrote it, where `window` has an interval for its slide."""
+    refresh: RefreshMode = "exact"
+    requested_window: Window | None = None
+    """SLIDE AT MOST: the window as the user wrote it; `window` then has an interval for its slide."""
     priority: int = 0
     """SLIDE AT MOST: of queries that are due at the same time, the one with the greater priority comes first."""
     text: str = field(default="", compare=False)
@@ -89,7 +89,7 @@ class ACQ:
     @property
     def shown(self) -> Window:
         """The window as the user wrote it."""
-        return self.asked or self.window
+        return self.requested_window or self.window
 
     @property
     def identity(self) -> str:

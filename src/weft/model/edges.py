@@ -28,7 +28,7 @@ class Edges:
 
     @classmethod
     def of_classes(cls, classes: Iterable[EdgeClass]) -> Edges:
-        """Drop the classes whose every edge another class has: a multiple of its slide, at the same residue."""
+        """Drop each class that another contains: its slide is a multiple of the other's, with the same residue."""
         kept: set[EdgeClass] = set()
         slides: list[int] = []  # of the kept classes, ascending: there are fewer slides than classes
         looked, divisors = 0, list[int]()
@@ -56,7 +56,7 @@ class Edges:
 
     @property
     def period(self) -> int:
-        """The composite slide: after it the edges repeat."""
+        """The composite slide, after which the edges repeat."""
         return lcm(*(slide for slide, _ in self.classes))
 
     @property

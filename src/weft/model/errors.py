@@ -1,4 +1,4 @@
-"""What weft refuses: one base class, and one per stage of the work.
+"""The errors of weft: one base class, and one class per stage of the work.
 
 `except weft.WeftError` catches all of them; a stage's class tells where to look.
 """
@@ -31,4 +31,4 @@ class SinkError(WeftError):
 
 
 class RunError(WeftError):
-    """A job that cannot go on, or cannot do what it was asked."""
+    """A job that cannot continue, or a request that it cannot serve."""

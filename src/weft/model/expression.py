@@ -1,4 +1,4 @@
-"""What a query does with its aggregates afterwards: a small tree over calls, keys and the window."""
+"""Post-aggregation expressions: small trees over calls, keys and the window."""
 
 from __future__ import annotations
 

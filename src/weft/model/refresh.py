@@ -1,4 +1,4 @@
-"""SLIDE AT MOST: when such a query may be answered, and for which windows it is.
+"""SLIDE AT MOST: when such a query may be answered, and for which windows.
 
 A query that needs an answer at least every two minutes lets weft decide when. Its slices are cut at every interval,
 and any window that begins and ends at one may be answered next. The interval depends on the query alone, so that its
@@ -40,9 +40,9 @@ def interval(window: Window) -> int:
 
 def at_intervals(query: ACQ) -> ACQ:
     """A query with SLIDE AT MOST, with its interval as the slide; others unchanged."""
-    if query.refresh == "exact" or query.asked is not None:
+    if query.refresh == "exact" or query.requested_window is not None:
         return query
-    return replace(query, window=Window(query.window.length, interval(query.window)), asked=query.window)
+    return replace(query, window=Window(query.window.length, interval(query.window)), requested_window=query.window)
 
 
 @dataclass(frozen=True, slots=True)

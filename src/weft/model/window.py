@@ -1,4 +1,4 @@
-"""The window of a query: when it begins, how long it lasts, how often it comes."""
+"""The window of a query: where it begins, its length, and its slide."""
 
 from __future__ import annotations
 

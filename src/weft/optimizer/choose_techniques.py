@@ -81,7 +81,7 @@ def serve(plan: Plan, speeds: Speeds | None = None, *, latency: Latency = "batch
     return replace(plan, trees=tuple(map(served, plan.trees)), calibrated=speeds is not None)
 
 
-def known_latency(name: str) -> Latency:
+def checked_latency(name: str) -> Latency:
     if name not in get_args(Latency):
         raise BadLatency(f"there is no latency {name!r}; choose one of {', '.join(get_args(Latency))}")
     return cast(Latency, name)
@@ -98,7 +98,7 @@ def _choose(operator: str, technique: str, counts: Counts, speeds: Speeds | None
         return Served(operator, next(name for name in BOUNDED if accepts(name, operator)))
     if technique != "auto":
         return Served(operator, technique if accepts(technique, operator) else fallback(operator))
-    known = (speeds or DEFAULT_SPEEDS)[OPERATOR_FACTS[operator].priced_as or operator]
-    taken = sorted((counts.nanoseconds(speed), name) for name, speed in known.items() if accepts(name, operator))
-    (best, name), *others = taken
+    speed_of = (speeds or DEFAULT_SPEEDS)[OPERATOR_FACTS[operator].priced_as or operator]
+    ranked = sorted((counts.nanoseconds(speed), name) for name, speed in speed_of.items() if accepts(name, operator))
+    (best, name), *others = ranked
     return Served(operator, name, best, *((others[0][1], others[0][0]) if others else ()))

@@ -1,4 +1,4 @@
-"""The closest merge that was not made: why a plan has its trees."""
+"""The closest merge that was not made: explains why the plan keeps its trees separate."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from weft.optimizer.strategies.base import Positioned, groupings
 from weft.plan.logical import Feed, Plan, Refusal
 
 MOST_TREES = 10_000
-"""With more trees it is not looked for: that would take longer than planning."""
+"""With more trees the search is skipped: it would take longer than planning."""
 
 
 def find_refused_merge(plan: Plan, cost: Cost) -> Plan:
-    """Note the two trees whose merge would raise the cost least, and the cost of the whole plan with it."""
+    """The plan with a note of the two trees whose merge would raise the cost least, and its cost with that merge."""
     if len(plan.trees) > MOST_TREES:
         return plan
     tree_of = {name: number for number, tree in enumerate(plan.trees) for name in tree.queries}

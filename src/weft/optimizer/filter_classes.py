@@ -1,9 +1,8 @@
-"""Filters in classes, each with a pass of its own: where all in one would give nearly every row another signature.
+"""Divide filters into classes, each with a pass of its own: one class would give nearly every row another signature.
 
-Filters on different columns pass a row independently of each other, so that the signatures of both together are as
-many as the product of each one's. A pass more costs each row a probe; signatures that hardly repeat cost each row a
-partial. How often signatures occur is counted on rows, where some were seen; until then, outcomes are bounded by the
-cuts that filters make in a column.
+Filters on different columns are assumed independent, so the numbers of their signatures multiply. One more pass costs
+one probe per row; signatures that hardly repeat cost one partial per row. How often signatures occur is counted on rows
+once there are statistics; until then, the number of signatures is bounded by the cuts of the filters in each column.
 
 >>> prices = [{"price": frozenset({str(i)})} for i in range(100)]
 >>> sizes = [{"size": frozenset({str(i)})} for i in range(100)]
@@ -27,22 +26,22 @@ Cuts = Mapping[str, frozenset[str]]
 """By column, where a filter cuts its values."""
 
 CLASSES = 24
-"""Pairs of more than so many classes are not compared: those with the same columns stay together, the rest is one."""
+"""Most classes whose pairs are compared: beyond that, the smallest classes are put into one first."""
 
 
 def signatures(filters: Sequence[Cuts]) -> float:
-    """The logarithm of how many ways there are to pass some filters, at most."""
+    """An upper bound of the number of signatures of these filters, as a logarithm."""
     cuts: dict[str, set[str]] = {}
     for each in filters:
         for column, values in each.items():
             cuts.setdefault(column, set()).update(values)
-    # A cut has a value on it and values on both sides; the second side is the next one's first.
+    # n cuts divide the values of a column into n cut values and n + 1 ranges.
     ways = sum(log1p(len(values) if values == {""} else 2 * len(values)) for values in cuts.values())
     return min(ways, len(filters) * log(2))
 
 
 Occurrences = Callable[[Sequence[int], float], float]
-"""Partials that a row makes, for the places of filters in one class and the rows of a slice."""
+"""Partials per row, from the numbers of the filters in one class and the rows per slice."""
 
 
 def classes_cost(
@@ -50,35 +49,35 @@ def classes_cost(
     filters: Sequence[Cuts],
     rows: float,
     prices: ProbeCosts = NATIVE,
-    seen: Occurrences | None = None,
+    occurrences: Occurrences | None = None,
 ) -> float:
-    """What a row costs with its filters in these classes, in the currency of the prices."""
-    return sum(_price(filters, rows, prices, seen, frozenset(each)) for each in classes)
+    """The cost per row with the filters in these classes, in the unit of the prices."""
+    return sum(_price(filters, rows, prices, occurrences, frozenset(each)) for each in classes)
 
 
 def _price(
-    filters: Sequence[Cuts], rows: float, prices: ProbeCosts, seen: Occurrences | None, members: frozenset[int]
+    filters: Sequence[Cuts], rows: float, prices: ProbeCosts, occurrences: Occurrences | None, members: frozenset[int]
 ) -> float:
-    if seen is not None:
-        return prices.probe + seen(sorted(members), rows) * prices.eviction
-    ways = signatures([filters[place] for place in members])
+    if occurrences is not None:
+        return prices.probe + occurrences(sorted(members), rows) * prices.eviction
+    ways = signatures([filters[number] for number in members])
     return prices.probe + min(1.0, exp(min(ways, 700.0)) / max(rows, 1.0)) * prices.eviction
 
 
 def filter_classes(
-    filters: Sequence[Cuts], rows: float, prices: ProbeCosts = NATIVE, seen: Occurrences | None = None
+    filters: Sequence[Cuts], rows: float, prices: ProbeCosts = NATIVE, occurrences: Occurrences | None = None
 ) -> list[list[int]]:
-    """The places of filters that share a pass, for so many rows in a slice."""
+    """The numbers of the filters that share a pass; `rows` are per slice."""
     by_columns: dict[frozenset[str], list[int]] = {}
-    for place, each in enumerate(filters):
-        by_columns.setdefault(frozenset(each), []).append(place)
+    for number, each in enumerate(filters):
+        by_columns.setdefault(frozenset(each), []).append(number)
     classes = list(by_columns.values())
     if len(classes) > CLASSES:
         classes.sort(key=len)
         rest = classes[: -CLASSES + 1]
-        classes = [sorted(place for each in rest for place in each), *classes[-CLASSES + 1 :]]
+        classes = [sorted(number for each in rest for number in each), *classes[-CLASSES + 1 :]]
 
-    price = cache(partial(_price, filters, rows, prices, seen))
+    price = cache(partial(_price, filters, rows, prices, occurrences))
 
     def cost(members: Sequence[int]) -> float:
         return price(frozenset(members))

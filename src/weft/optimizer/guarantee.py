@@ -1,11 +1,11 @@
 """What is certain about a plan's savings, without looking at all other plans.
 
 Theorem 1 (paper 2): Weave Share saves at least a quarter of what the best plan with a pass per tree saves, if windows
-tumble, rows are many beside slices, and it merges at least half as often as the best plan. That best plan is not known,
-but it merges all but one query of each grouping at most.
+tumble, there are many more rows than slices, and it merges at least half as often as the best plan. The best plan is
+not known, but it merges at most all queries of each grouping into one tree.
 
-And for any plan: it costs at least one pass per grouping and the final operations that no merge can save. What a plan
-saves, over what is left to save then, is a share that it makes for sure.
+Any plan costs at least one pass per grouping and the final operations that no merge can save. This bounds the savings
+of the best plan, so the savings of a plan divided by that bound are a share of the best that is guaranteed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from weft.plan.logical import Condition, Guarantee, Plan
 QUARTER = Fraction(1, 4)
 
 MANY = 20_000
-"""Queries from which on what each costs alone is not computed again, where a technique's costs do not simply add up."""
+"""Most queries for which the cost of each alone is computed, where the costs of a technique do not simply add up."""
 
 
 def find_guarantee(plan: Plan, cost: Cost) -> Plan:
@@ -38,9 +38,9 @@ def find_guarantee(plan: Plan, cost: Cost) -> Plan:
 
 
 def theorem_1(plan: Plan) -> tuple[Condition, ...]:
-    """The theorem's conditions, and that it speaks about this plan at all.
+    """The conditions of the theorem; the first is that it applies to this kind of plan.
 
-    Where windows overlap, the theorem is out of reach, and the edge rates of all pairs are not worth counting.
+    Where windows overlap, the theorem does not apply, and the edge rates of all pairs are not worth counting.
     """
     overlap = _overlap(plan)
     rows = None if overlap else _rows(plan, groupings(plan.workload))
@@ -53,7 +53,7 @@ def theorem_1(plan: Plan) -> tuple[Condition, ...]:
 
 
 def certain_share(plan: Plan, cost: Cost) -> Fraction:
-    """What the plan saves, over the most that any plan could: at least this share of the best."""
+    """The savings of the plan over the most that any plan could save: at least this share of the best."""
     possible = plan.unshared - _least_cost(plan, cost)
     return max(Fraction(0), (plan.unshared - (plan.cost_high or plan.cost)) / possible) if possible > 0 else Fraction(1)
 
@@ -65,12 +65,12 @@ def _least_cost(plan: Plan, cost: Cost) -> Fraction:
         # No tree costs less than its queries do alone, so nothing but passes can be saved.
         final = plan.unshared - len(plan.workload) * plan.rate
     elif technique.floor is technique.omega and len(plan.workload) <= MANY:
-        final = sum((_dearest(group, cost) for group in groupings(plan.workload)), Fraction(0))
+        final = sum((_most_expensive(group, cost) for group in groupings(plan.workload)), Fraction(0))
     return passes + final
 
 
-def _dearest(group: Sequence[Positioned], cost: Cost) -> Fraction:
-    """Final operations of the query that has most by itself: of windows alike but for the range, the longest."""
+def _most_expensive(group: Sequence[Positioned], cost: Cost) -> Fraction:
+    """Final operations of the most expensive query alone; of windows that differ only in range, the longest counts."""
     longest: dict[tuple[int, int], int] = {}
     for _, query in group:
         key = (query.window.slide, 2 if query.window.length % query.window.slide else 1)

@@ -74,21 +74,21 @@ def change_plan(plan: Plan, queries: Iterable[ACQ], names: Iterable[str], cost: 
     A query that joins may have the name of one that leaves. Each new query begins a tree; trees that changed merge with
     others while that saves anything.
     """
-    gone = set(names)
-    unknown = sorted(gone - plan.workload.by_name.keys())
+    removed = set(names)
+    unknown = sorted(removed - plan.workload.by_name.keys())
     if unknown:
         raise CannotAmend(f"there is no query {unknown[0]}; the plan has {', '.join(plan.workload.by_name)}")
-    workload = Workload([*(q for q in plan.workload if q.name not in gone), *queries])
+    workload = Workload([*(q for q in plan.workload if q.name not in removed), *queries])
     if not workload:
         raise CannotAmend("no query would be left; a plan has at least one")
-    return _amend(plan, workload, gone, cost)
+    return _amend(plan, workload, removed, cost)
 
 
-def _amend(plan: Plan, workload: Workload, gone: Set[str], cost: Cost) -> tuple[Plan, int]:
+def _amend(plan: Plan, workload: Workload, removed: Set[str], cost: Cost) -> tuple[Plan, int]:
     sharings, compared = [], 0
     trees = _trees_by_grouping(plan)
     for group in groupings(workload):
-        sharing, looked_at = _amend_grouping(plan, trees.get(group[0][1].grouping, []), gone, group, cost)
+        sharing, looked_at = _amend_grouping(plan, trees.get(group[0][1].grouping, []), removed, group, cost)
         sharings.append(sharing)
         compared += looked_at
     amended = build(plan.strategy, workload, Statistics(plan.rate), cost, sharings)
@@ -105,18 +105,18 @@ def _trees_by_grouping(plan: Plan) -> dict[tuple[str, str, tuple[str, ...]], lis
 
 
 def _amend_grouping(
-    plan: Plan, numbers: Sequence[int], gone: Set[str], group: Sequence[Positioned], cost: Cost
+    plan: Plan, numbers: Sequence[int], removed: Set[str], group: Sequence[Positioned], cost: Cost
 ) -> tuple[GroupingTrees, int]:
     """The remaining trees of the old plan, and the new queries; trees that changed may merge."""
     old = [plan.trees[number] for number in numbers]
     composite = any(feed.fold_cost > 0 for feed in plan.feeds if set(feed.trees) & set(numbers))
-    present = {q.name: (position, q) for position, q in group}
-    staying = {name for tree in old for name in tree.queries if name in present and name not in gone}
+    positioned = {q.name: (position, q) for position, q in group}
+    staying = {name for tree in old for name in tree.queries if name in positioned and name not in removed}
     # No tree is ever split here, so each is priced as one atom: the time depends on the number of trees, not on the
     # number of their queries.
-    left = [[present[name] for name in tree.queries if name in staying] for tree in old]
+    left = [[positioned[name] for name in tree.queries if name in staying] for tree in old]
     touched = [len(now) < len(tree.queries) for now, tree in zip(left, old)]
-    new = [[present[q.name]] for _, q in group if q.name not in staying]
+    new = [[positioned[q.name]] for _, q in group if q.name not in staying]
     if not new and not any(touched):
         return GroupingTrees(tuple(old), composite), 0
     same = {tree.queries: tree for tree, is_touched in zip(old, touched) if not is_touched}

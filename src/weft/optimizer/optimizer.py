@@ -31,7 +31,7 @@ from weft.plan.check import check_plan
 from weft.plan.logical import Plan
 
 DEFAULT_RATE = 10_000
-"""Rows per second, where none is given."""
+"""Rows per second, unless you set a rate."""
 
 COSTS: Mapping[str, bool] = {"operations": False, "seconds": True}
 """What plans are compared by: the papers' operations, or seconds, which need a calibrated machine."""
@@ -49,7 +49,7 @@ def _gate(plan: Plan, cost: Cost) -> Plan:
 
 
 STAGES: tuple[Callable[[Plan, Cost], Plan], ...] = (
-    # Needs the trees that the strategy settled on: says which merge was the closest, and its cost.
+    # Needs the trees of the strategy: says which merge was the closest, and its cost.
     find_refused_merge,
     # Needs the cost: says what share of all possible savings is certain, and whether theorem 1 holds.
     find_guarantee,
@@ -71,7 +71,7 @@ def optimize(
 ) -> Plan:
     """Plan the queries for a stream of `rate` rows per second.
 
-    `cost="seconds"` keeps the plan that takes the least by the weights of a machine, for such a stream: see
+    `cost="seconds"` chooses the plan that takes the fewest seconds by the weights of a machine, for `stream`: see
     `weft.optimizer.strategies.by_seconds`.
     """
     workload = workload if isinstance(workload, Workload) else Workload(workload)
@@ -95,14 +95,16 @@ def optimize(
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Plans are values without cycles: collecting garbage among a million queries takes longer than planning them."""
+    """No garbage collection while planning: plans have no cycles, and collecting among a million queries takes longer
+    than planning them.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
-            # Moves all objects to the oldest generation: else the next small collection visits them.
+            # Moves all objects to the oldest generation; otherwise the next small collection visits them.
             if not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()

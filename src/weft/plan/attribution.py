@@ -1,4 +1,4 @@
-"""Who pays for what: the cost of a plan, pass by pass and query by query."""
+"""The cost of a plan, divided among its passes and queries."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from weft.plan.logical import Feed, Plan, Tree
 
 
 def query_costs(plan: Plan) -> dict[str, Fraction]:
-    """Each query's part of `plan.cost`, in the order of the workload; together they are the whole.
+    """The share of each query in `plan.cost`, in the order of the workload; the shares add up to `plan.cost`.
 
     A pass is shared equally by the queries that it feeds. Final operations are shared by overlap (range / slide) for
-    Panes, where they grow with it, and equally for the other techniques, where they hardly do.
+    Panes, where they grow with it, and equally for the other techniques, where they hardly grow.
     """
     costs: dict[str, Fraction] = {}
     for feed in plan.feeds:
@@ -27,12 +27,12 @@ def query_costs(plan: Plan) -> dict[str, Fraction]:
 
 
 def query_cost(plan: Plan, name: str) -> Fraction:
-    """What one query costs in the plan: its part of the final operations and of the pass that feeds it."""
+    """The cost of one query: its share of the final operations and of the pass that feeds it."""
     return query_costs(plan)[name]
 
 
 def pass_cost(plan: Plan, feed: Feed) -> Fraction:
-    """Every row once, and what its trees fold."""
+    """One operation per row, and the folds of its trees."""
     return plan.rate + feed.fold_cost
 
 

@@ -1,4 +1,4 @@
-"""The gate: looks at a finished plan and changes nothing."""
+"""The last check of a finished plan; changes nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.model import EdgeClass, PlanError
 from weft.plan.logical import Plan
 
 FEW = 4
-"""Classes that are found sooner one after the other than in a set."""
+"""Up to this number of classes, searching a tuple is faster than a set."""
 
 
 class PlanRejected(PlanError):
@@ -20,7 +20,7 @@ class PlanRejected(PlanError):
 
 def check_plan(plan: Plan) -> None:
     """Raise `PlanRejected` with everything that is wrong."""
-    # The later looks take queries and trees for granted that the first ones have found.
+    # The later checks need the queries and trees that the first ones have checked.
     for look in (_queries, _feeds, _groupings, _edges, _costs):
         problems = list(look(plan))
         if problems:

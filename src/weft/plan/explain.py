@@ -1,4 +1,4 @@
-"""A plan explains itself: what is shared, what that costs, and which merge was the closest."""
+"""A plan as text and JSON: what is shared, what that costs, and which merge was the closest."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def _trees(numbers: Sequence[int]) -> str:
 
 
 def _serving(plan: Plan, tree: Tree) -> list[str]:
-    """A line for each operator: who serves it, and by how much it is the fastest."""
+    """One line per operator: the technique that serves it, and its time and that of the next best."""
     by = "measured here" if plan.calibrated else "by weft's default speeds"
     lines = []
     for served in tree.serving:
         why = ""
         if served.nanoseconds is not None:
-            why = f"   {served.nanoseconds:,.3g} ns a group and second"
+            why = f"   {served.nanoseconds:,.3g} ns per group and second"
         if served.next_nanoseconds is not None:
             why += f", {served.next_best} {served.next_nanoseconds:,.3g} ({by})"
         lines.append(f"    {format.operator(served.operator)} by {served.technique}{why}")
@@ -89,7 +89,7 @@ def _serving(plan: Plan, tree: Tree) -> list[str]:
 
 
 def _queries(plan: Plan, tree: Tree, costs: dict[str, Fraction], limit: int | None) -> list[str]:
-    """A line for each query, in columns as wide as this tree needs."""
+    """One line per query, in columns as wide as this tree needs."""
     names = tree.queries if limit is None else tree.queries[:limit]
     rows = []
     for name in names:
@@ -187,7 +187,7 @@ def _query(query: ACQ, cost: Fraction) -> dict[str, Any]:
         "slide_us": query.shown.slide,
         "offset_us": query.shown.offset,
         "refresh": query.refresh,
-        **({} if query.asked is None else {"interval_us": query.window.slide}),
+        **({} if query.requested_window is None else {"interval_us": query.window.slide}),
         "source": query.source,
         "event_time": query.event_time,
         "keys": list(query.keys),

@@ -1,4 +1,4 @@
-"""Times, numbers and queries as people read them."""
+"""Times, numbers and queries as text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def duration(microseconds: int) -> str:
 
 
 def amount(value: Fraction) -> str:
-    """Operations per second: two decimals, thousands apart.
+    """Operations per second: two decimals, with thousands separators.
 
     >>> amount(Fraction(43, 10)), amount(Fraction(1234567))
     ('4.30', '1,234,567.00')
@@ -58,7 +58,7 @@ def slices(rate: Fraction, high: Fraction | None) -> str:
 
 
 def number(value: Fraction) -> str:
-    """A rate as it was given: no decimals that say nothing.
+    """A rate as the user wrote it, without trailing zeros.
 
     >>> number(Fraction(6, 5)), number(Fraction(10_000))
     ('1.2', '10,000')
@@ -75,7 +75,7 @@ def saving(cost: Fraction, unshared: Fraction) -> str:
 
 
 def at_least(share: Fraction) -> str:
-    """A share that is promised is rounded down.
+    """A guaranteed share, rounded down.
 
     >>> at_least(Fraction(2, 3)), at_least(Fraction(1))
     ('66 %', '100 %')
@@ -84,7 +84,7 @@ def at_least(share: Fraction) -> str:
 
 
 def guarantee(plan: Plan) -> list[tuple[str, str]]:
-    """What is certain about the plan, a word and a sentence each."""
+    """The guarantees of a plan, each as a word and a sentence."""
     if plan.guarantee is None:
         return []
     best = plan.optimal or plan.guarantee.share == 1
@@ -123,12 +123,12 @@ def calls(query: ACQ) -> str:
 
 
 def extras(query: ACQ) -> str:
-    """What not every query has: offset, filter, keys, and SLIDE AT MOST."""
+    """Optional parts of a query: offset, SLIDE AT MOST, keys and filter."""
     parts = []
     if query.shown.offset:
         parts.append(f"offset {duration(query.shown.offset)}")
     if query.refresh == "at_most":
-        every = "" if query.asked is None else f", at multiples of {duration(query.window.slide)}"
+        every = "" if query.requested_window is None else f", at multiples of {duration(query.window.slide)}"
         first = f", priority {query.priority}" if query.priority else ""
         parts.append(f"answers at most a slide apart{every}{first}")
     if query.keys:

@@ -1,4 +1,4 @@
-"""A plan as one page: a picture from stream to queries, and the numbers below it. Needs nothing but a browser."""
+"""A plan as one HTML page: a diagram from stream to queries, and the numbers below it. Needs only a browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.plan.attribution import pass_cost, query_costs
 from weft.plan.logical import Plan
 
 COLUMNS = (20, 250, 500, 750)
-"""Where stream, feeds, trees and queries stand, in pixels."""
+"""The x positions of stream, feeds, trees and queries, in pixels."""
 BOX_WIDTH = 14
 PAGE_WIDTH = 1180
 ROW = 22
@@ -41,14 +41,14 @@ STYLE = """
   vertical-align: top; }
 .weft-plan th { color: var(--dim); font-weight: 500; } .weft-plan .n { text-align: right; white-space: nowrap; }
 """
-"""Under one class, so that a notebook keeps its own looks."""
+"""All rules are under one class, so that they do not change the rest of a notebook."""
 
 PAGE_STYLE = "body { margin: 2rem auto; max-width: 1180px; padding: 0 1rem; }"
 
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """A box of the picture: the queries under it, by row, and what they cost together."""
+    """A box of the diagram: the rows of its queries, and their total cost."""
 
     kind: str
     first: int
@@ -63,7 +63,7 @@ class _Box:
 
 
 def to_html(plan: Plan, more: str = "") -> str:
-    """The page, complete: no script, nothing to fetch. `more` stands at its end."""
+    """A complete page without scripts or external files. `more` is appended at its end."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -74,7 +74,7 @@ def to_html(plan: Plan, more: str = "") -> str:
 
 
 def to_fragment(plan: Plan) -> str:
-    """The same for a notebook: a piece of a page, with the numbers folded away."""
+    """The same as a fragment for a notebook, with the table collapsed."""
     return (
         f'<div class="weft-plan"><style>{STYLE}</style>\n{_said(plan)}{_picture(plan)}\n'
         f"<details><summary>{_count(len(plan.workload), 'query', 'queries')} as a table</summary>\n"
@@ -109,9 +109,9 @@ def _count(count: int, one: str, many: str) -> str:
 
 
 def _picture(plan: Plan) -> str:
-    """Boxes in four columns; a band is as wide as what flows through it costs."""
+    """Boxes in four columns; the width of a band is proportional to its cost."""
     stream, feeds, trees, queries = _boxes(plan)
-    dearest = max(box.cost for box in queries) or Fraction(1)
+    highest_cost = max(box.cost for box in queries) or Fraction(1)
     height = len(plan.workload) * ROW + 30
     parts = [f'<svg viewBox="0 0 {PAGE_WIDTH} {height}" role="img" aria-label="Stream, passes, trees and queries">']
     parts += [
@@ -121,9 +121,9 @@ def _picture(plan: Plan) -> str:
     parts.append('<g transform="translate(0 24)">')
     levels = ([stream], feeds, trees, queries)
     for column, (parents, children) in enumerate(pairwise(levels)):
-        parts += [_band(column, _parent(child, parents), child, dearest) for child in children]
+        parts += [_band(column, _parent(child, parents), child, highest_cost) for child in children]
     for x, boxes in zip(COLUMNS, levels):
-        parts += [_box(x, box, dearest) for box in boxes]
+        parts += [_box(x, box, highest_cost) for box in boxes]
     return "\n".join([*parts, "</g></svg>"])
 
 
@@ -153,29 +153,29 @@ def _parent(child: _Box, parents: list[_Box]) -> _Box:
     return next(box for box in parents if box.first <= child.first <= box.last)
 
 
-def _width(cost: Fraction, dearest: Fraction) -> float:
-    return max(1.0, float(cost / dearest) * WIDEST_BAND)
+def _width(cost: Fraction, highest_cost: Fraction) -> float:
+    return max(1.0, float(cost / highest_cost) * WIDEST_BAND)
 
 
-def _band(column: int, parent: _Box, child: _Box, dearest: Fraction) -> str:
+def _band(column: int, parent: _Box, child: _Box, highest_cost: Fraction) -> str:
     begin, end = COLUMNS[column] + BOX_WIDTH, COLUMNS[column + 1]
     # A band leaves its parent at the child's share of the parent's height, so that bands do not cross.
     span = max(parent.last - parent.first + 1, 1)
     rows = (child.first + child.last + 1) / 2 - parent.first
-    tall = min(_tall(parent, dearest), span * ROW)
+    tall = min(_tall(parent, highest_cost), span * ROW)
     y = parent.middle - tall / 2 + tall * rows / span
     bend = (begin + end) / 2
-    wide = min(_width(child.cost, dearest), (child.last - child.first + 1) * ROW * 0.9)
+    wide = min(_width(child.cost, highest_cost), (child.last - child.first + 1) * ROW * 0.9)
     path = f"M{begin} {y:.1f} C{bend:.0f} {y:.1f} {bend:.0f} {child.middle:.1f} {end} {child.middle:.1f}"
     return f'<path class="band {child.kind}" d="{path}" stroke-width="{wide:.1f}"/>'
 
 
-def _tall(box: _Box, dearest: Fraction) -> float:
-    return max(6.0, min(_width(box.cost, dearest), (box.last - box.first + 1) * ROW - 4.0))
+def _tall(box: _Box, highest_cost: Fraction) -> float:
+    return max(6.0, min(_width(box.cost, highest_cost), (box.last - box.first + 1) * ROW - 4.0))
 
 
-def _box(x: int, box: _Box, dearest: Fraction) -> str:
-    tall = _tall(box, dearest)
+def _box(x: int, box: _Box, highest_cost: Fraction) -> str:
+    tall = _tall(box, highest_cost)
     label = f'{escape(box.label)} <tspan class="dim">{escape(box.note)}</tspan>'
     return (
         f"<g><title>{escape(box.label or 'stream')}: {format.amount(box.cost)} ops/s</title>"

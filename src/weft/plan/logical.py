@@ -10,12 +10,12 @@ from weft.model import Edges, Workload
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The technique for one operator of a tree, and what it takes: nanoseconds for a group and a second of stream."""
+    """The technique for one operator of a tree, and its time: nanoseconds per group and second of stream."""
 
     operator: str
     technique: str
     nanoseconds: float | None = None
-    """None: it was asked for, not chosen."""
+    """None: the user set the technique."""
     next_best: str | None = None
     next_nanoseconds: float | None = None
 
@@ -53,14 +53,14 @@ class Feed:
     edge_rate: Fraction
     trees: tuple[int, ...]
     fold_cost: Fraction = Fraction(0)
-    """Operations per second in which trees fold slices of the feed into their own; none where a tree feeds itself."""
+    """Operations per second to fold slices of the feed into those of its trees; 0 for a tree with its own pass."""
     edge_rate_high: Fraction | None = None
     """As for a tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The best merge that was not made: why a plan has its trees."""
+    """The closest merge that was not made: explains why the plan keeps its trees separate."""
 
     left: int
     right: int
@@ -70,7 +70,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition of theorem 1; `problem` says why it does not hold, None where it does."""
+    """A condition of theorem 1; `problem` says why it does not hold, None: it holds."""
 
     asks: str
     problem: str | None = None

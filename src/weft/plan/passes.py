@@ -1,4 +1,4 @@
-"""What passes over rows share beyond trees: phantoms that feed them, and signatures of filters; told and drawn."""
+"""What passes over rows share besides trees: phantoms and filter signatures, as text, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from statistics import mean
 from typing import Any
 
 COLUMNS = (20, 260, 620)
-"""Where rows, phantoms and passes stand, in pixels."""
+"""The x positions of rows, phantoms and passes, in pixels."""
 ROW = 40
 BOX_WIDTH = 14
 
 
 @dataclass(frozen=True, slots=True)
 class SharedPass:
-    """A grouping with one class of its filters, as it is run."""
+    """A grouping with one class of its filters, as it runs."""
 
     keys: tuple[str, ...]
     queries: int
     trees: int
     filters: int
     bits: int
-    """That its signatures take; thresholds and ranges of one column share a number."""
+    """Bits per signature; thresholds and ranges of one column share a number."""
     partials: float | None
-    """Of a row, as counted; None: not counted yet."""
+    """Per row, as counted; None: not counted yet."""
     fed_by: str | None
-    """The phantom that it is rolled up from; None: from rows."""
+    """The phantom that it is rolled up from; None: it is computed from rows."""
 
     @property
     def name(self) -> str:
@@ -47,11 +47,11 @@ class PassSharing:
         return asdict(self)
 
     def signatures(self) -> list[str]:
-        """A line for each pass that tells rows apart by several filters."""
+        """One line per pass that has several filters."""
         return [f"  signature {p.name}  {_signature(p)}" for p in self.passes if p.filters > 1]
 
     def to_html(self) -> str:
-        """Rows, phantoms and passes as a picture, and the same as a table."""
+        """Rows, phantoms and passes as a diagram and as a table."""
         saved = ""
         if self.cost is not None and self.unshared is not None:
             saved = f" A row costs {self.cost:.3g} {self.unit}, {self.unshared:.3g} without phantoms."

@@ -1,9 +1,9 @@
 """Memory for values that percentiles, distinct counts and modes keep: an upper bound, and sketches that need less.
 
-A value is kept once per tree, however many queries and overlapping windows cover it. Each query adds it once to its
+A value is kept once per tree, for any number of queries and overlapping windows. Each query adds it once to its
 sliding window and removes it once. Exact aggregates keep the values of all rows, with or without sharing; they are sent
-once per feed. A sketch is made for each slice and group and does not shrink when slices are combined, so finer slices
-hold more samples: see `optimizer.cost.seconds` for the cost.
+once per feed. There is one sketch per slice and group, and it does not shrink when slices are combined, so finer slices
+have more samples: see `optimizer.cost.seconds` for the cost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weft.plan.format import duration
 from weft.plan.logical import Plan
 
 POINT = 16
-"""Bytes of a value and its count; for strings, their length comes on top."""
+"""Bytes of a value and its count; strings take their length in addition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,16 @@ class Synopsis:
 
     @property
     def points(self) -> int | None:
-        """Values that a sketch holds for a group and slice, at most; None: an exact one has no limit."""
+        """Most values of a sketch per group and slice; None: exact aggregates have no limit."""
         return self.component.points
 
     def values(self, rate: float, groups: float | None = None) -> float:
-        """Per second: one per row if all differ, or as many as the sketches of all groups hold."""
+        """Values per second: one per row if all differ, or the capacity of the sketches of all groups."""
         groups = self.groups if groups is None else min(groups, self.groups)
         return rate if self.points is None else min(rate, self.points * self.slices * groups)
 
     def bytes(self, rate: float, groups: float | None = None) -> float:
-        """At most, for the longest window."""
+        """An upper bound, for the longest window."""
         return POINT * self.values(rate, groups) * self.length / 1_000_000
 
     def moves(self, rate: float, groups: float | None = None) -> float:
@@ -59,7 +59,7 @@ class Synopsis:
 
 
 def synopses(plan: Plan) -> Iterator[Synopsis]:
-    """In the order of trees."""
+    """Synopses in the order of trees."""
     feeds = sorted((tree, number) for number, feed in enumerate(plan.feeds) for tree in feed.trees)
     for tree, number in feeds:
         users_by_component: dict[Component, list[tuple[Call, int]]] = {}
@@ -76,10 +76,10 @@ def synopses(plan: Plan) -> Iterator[Synopsis]:
 
 
 def explain_synopses(plan: Plan) -> list[str]:
-    """A line for each."""
+    """One line per synopsis."""
     lines, rate = [], float(plan.rate)
     for each in synopses(plan):
-        bound = "" if each.points is None else f", and {size(POINT * each.points)} a group and slice"
+        bound = "" if each.points is None else f", and {size(POINT * each.points)} per group and slice"
         lines.append(
             f"  values of {written(each.calls[0])}  tree {each.tree + 1}  at most {size(each.bytes(rate))} "
             f"for {duration(each.length)}{bound}   {each.moves(rate):,.0f} moves/s"
@@ -88,7 +88,7 @@ def explain_synopses(plan: Plan) -> list[str]:
 
 
 def warn_of_synopses(plan: Plan, limit: int | None) -> list[str]:
-    """If together they may exceed the limit: the bound, and sketches that fit."""
+    """If all synopses together may exceed the limit: the bound, and sketches that fit."""
     kept, rate = list(synopses(plan)), float(plan.rate)
     most = sum(each.bytes(rate) for each in kept)
     if limit is None or most <= limit:
@@ -104,7 +104,7 @@ def _smaller(synopsis: Synopsis, call: Call, rate: float, limit: int) -> str | N
         (component,) = components([form], {})
         takes = replace(synopsis, component=component).bytes(rate, groups=1)
         if takes <= limit or form is forms[-1]:
-            return f"{written(form)} ({size(takes)} a group at most)" if takes < synopsis.bytes(rate) else None
+            return f"{written(form)} ({size(takes)} per group at most)" if takes < synopsis.bytes(rate) else None
     return None
 
 

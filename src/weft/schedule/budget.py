@@ -10,8 +10,8 @@ from weft.schedule.queue import Queue, SharedRun
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Time for refreshing, in the unit of the costs. A run is never cut short: what it takes beyond what was left is a
-    debt, which later grants pay. What is left over is not kept: time that passed is gone."""
+    """Time for refreshing, in the unit of the costs. A run is never cut short: the time beyond the budget is a debt,
+    which later grants pay. Unused time is not kept."""
 
     left: float = 0.0
 
@@ -29,7 +29,7 @@ class Budget:
 def run_within(
     queue: Queue, now: int, budget: Budget, price: Callable[[SharedRun], float], early: bool = True
 ) -> tuple[list[SharedRun], Budget]:
-    """Take runs while time is left, the most urgent first; `price` returns what one takes, estimated or measured.
+    """Take runs while time is left, the most urgent first; `price` returns the time of a run, estimated or measured.
 
     A run that is due may take more time than is left, so that no query starves because its run is longer than every
     budget. A run that is not due yet must fit, so that it never delays one that is.
@@ -42,7 +42,7 @@ def run_within(
         time = price(run)
         if run.until_deadline > 0 and time > budget.left:
             break
-        queue.done(run, now)
+        queue.complete(run, now)
         runs.append(run)
         budget = budget.spend(time)
     return runs, budget

@@ -1,7 +1,7 @@
 """Which queries of a running job are refreshed in a batch, and for which windows.
 
-A pure function of what the batch before left and of the watermark: a batch that is run again makes the same choice.
-Time is event time in microseconds, costs are seconds as they were measured.
+A pure function of the watermark and the schedule that the batch before left, so a repeated batch makes the same choice.
+Time is event time in microseconds, costs are measured seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from weft.schedule.queue import Queue, SharedRun
 from weft.schedule.task import Task, groups, sub_groups
 
 BLEND = 0.5
-"""How much the newest measurement counts; the ones before count for the rest."""
+"""The weight of the newest measurement; the rest is for the ones before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class AtMostQuery:
     reads: tuple[str, ...]
     asks: str
     window: Window
-    """As in the query: its slide is the longest time between two answers."""
+    """As the user wrote it: its slide is the longest time between two answers."""
     interval: int
     """Windows begin and end at multiples of it."""
     since: int | None = None
-    """Windows that begin before it are not answered; None: all are."""
+    """Windows that begin before this time are not answered; None: all windows are."""
     priority: int = 0
 
     @property
@@ -50,27 +50,27 @@ class AtMostQuery:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What a batch leaves to the next one."""
+    """The state of scheduling between two batches."""
 
     answered: Mapping[str, int] = field(default_factory=dict)
-    """The end of the window that each query was answered for last."""
+    """The end of the last window that each query was answered for."""
     periods: Mapping[str, int] = field(default_factory=dict)
-    """How often each query runs: by its own period, or more often where that is cheaper together with others."""
+    """The period of each query: its own, or a shorter one if running with others is cheaper."""
     planned: bool = False
     """Whether the periods were chosen by measured costs."""
     scans: Mapping[str, float] = field(default_factory=dict)
-    """Seconds to prepare what queries read of a tree, by kind."""
+    """Seconds to prepare what queries read of a tree, per kind of synopsis."""
     answers: Mapping[str, float] = field(default_factory=dict)
     """Seconds to answer each query from it."""
     grant: float | None = None
-    """Seconds that the next batch has for refreshing; None: as many as it takes."""
+    """Seconds that the next batch has for refreshing; None: no limit."""
     owed: float = 0.0
-    """Seconds that runs took beyond what was granted."""
+    """Seconds that runs took beyond the grant."""
     pace: Pace = field(default_factory=Pace)
     refreshes: Mapping[str, int] = field(default_factory=dict)
     runs: int = 0
     shared_runs: int = 0
-    """In which several queries were answered."""
+    """Runs that answered several queries."""
 
     def scan(self, kind: str, intervals: int) -> float:
         return self.scans.get(kind, 0.0)
@@ -79,7 +79,7 @@ class Schedule:
         return self.answers.get(query.name, 0.0)
 
     def measured(self, scans: Mapping[str, float], answers: Mapping[str, float], grant: float | None) -> Schedule:
-        """With what this batch took, and what is granted to the next."""
+        """With the measured seconds of this batch, and the grant of the next."""
         return replace(self, scans=_blended(self.scans, scans), answers=_blended(self.answers, answers), grant=grant)
 
 
@@ -98,23 +98,23 @@ def choose(
     unlimited: bool = False,
     policy: Policy = POLICIES["late_pending"],
 ) -> Chosen:
-    """What is refreshed when the watermark goes from `passed` to `until`.
+    """Which queries are refreshed when the watermark goes from `passed` to `until`.
 
-    A query that was never answered is refreshed whatever the budget: its cost is not known before. Others run while
-    time is left, the most urgent first. A run answers every window that is due by its period, or the newest where there
-    is no time for that or the slices of the first of them are no longer kept.
+    A query that was never answered is refreshed in any case: its cost is not known yet. Others run while time is left,
+    the most urgent first. A run answers every window that is due by its period. It answers only the newest window if
+    there is no time for all, or if the slices of the first are no longer kept.
     """
-    before = _planned(_present(before, queries), queries, policy)
+    before = _planned(_without_removed(before, queries), queries, policy)
     by_name = {query.name: query for query in queries}
     never_answered = (query for query in queries if query.name not in before.answered)
     refresh = {query.name: windows for query in never_answered if (windows := _first(query, until)) is not None}
     first_answers = len(refresh)
-    known = [by_name[name].periodic for name in before.answered]
-    queue = Queue(known, Policy(_stored(before.periods), policy.reach), before, before.answered)
+    answered_before = [by_name[name].periodic for name in before.answered]
+    queue = Queue(answered_before, Policy(_stored(before.periods), policy.reach), before, before.answered)
     left = inf if unlimited or before.grant is None else Budget(-before.owed).grant(before.grant).left
     pricing = _Pricing(by_name, before, queue, passed, until, unlimited, left, refresh)
     runs, budget = run_within(queue, until, Budget(left), pricing.price, early=False)
-    # Where nothing comes after, the windows that are left have no number: one stands for them.
+    # In the last batch the remaining windows of a query count as one refresh.
     counts = {name: 1 if unlimited else each.count for name, each in refresh.items()}
     after = replace(
         before,
@@ -129,7 +129,7 @@ def choose(
 
 @dataclass(slots=True)
 class _Pricing:
-    """Prices the runs of one batch in turn, and notes in `refresh` which windows each query is answered for."""
+    """Prices the runs of one batch in turn, and records in `refresh` which windows each query is answered for."""
 
     by_name: Mapping[str, AtMostQuery]
     before: Schedule
@@ -158,9 +158,9 @@ class _Pricing:
         return total
 
     def _due(self, task: Task) -> Refresh:
-        """The windows that the task's period asks for, as far as their slices are kept: from the newest one on that had
-        ended by `passed`. What is due already and not kept gives way to the newest, except where nothing comes after
-        it."""
+        """The windows that are due by the period of the task and whose slices are kept: from the newest one on that had
+        ended by `passed`. If the first due window is no longer kept, only the newest is answered, except in the last
+        batch."""
         query = self.by_name[task.queries[0].name]
         first = self.queue.deadline(task)
         kept = -inf if self.passed is None else self.passed - self.passed % query.interval
@@ -171,8 +171,8 @@ class _Pricing:
         return Refresh(first, self.until - (self.until - first) % task.period, task.period)
 
 
-def _present(before: Schedule, queries: Iterable[AtMostQuery]) -> Schedule:
-    """Without queries that left; the periods of the others are chosen again."""
+def _without_removed(before: Schedule, queries: Iterable[AtMostQuery]) -> Schedule:
+    """Without queries that were removed; the periods of the others are chosen again."""
     names = {query.name for query in queries}
     kinds = {kind for query in queries for kind in query.reads}
     if before.answered.keys() <= names and before.periods.keys() == names and before.scans.keys() <= kinds:
@@ -188,15 +188,15 @@ def _present(before: Schedule, queries: Iterable[AtMostQuery]) -> Schedule:
 
 
 def _planned(before: Schedule, queries: Sequence[AtMostQuery], policy: Policy) -> Schedule:
-    """With periods by cost, once all costs are known; before that, each query has its own period."""
+    """With periods chosen by cost once all costs are measured; before that, each query has its own period."""
     if before.planned:
         return before
-    known = all(query.name in before.answers for query in queries)
+    all_measured = all(query.name in before.answers for query in queries)
     intervals, periods = {query.name: query.interval for query in queries}, dict[str, int]()
     for group in groups(Periodic.of(q.name, q.reads, q.window, q.interval, q.asks) for q in queries):
-        for task in policy.split(group, before) if known else sub_groups(group):
+        for task in policy.split(group, before) if all_measured else sub_groups(group):
             periods |= {query.name: task.period * intervals[query.name] for query in task.queries}
-    return replace(before, periods=periods, planned=known)
+    return replace(before, periods=periods, planned=all_measured)
 
 
 def _stored(periods: Mapping[str, int]) -> Split:
@@ -210,7 +210,7 @@ def _stored(periods: Mapping[str, int]) -> Split:
 
 
 def _first(query: AtMostQuery, until: int) -> Refresh | None:
-    """Every window that ended by now, as plain Spark has them; None: the query's first has not ended."""
+    """Every window that ended by now, as in plain Spark; None: the first window of the query has not ended."""
     window = query.window
     last = window.end(window.last_ended(until))
     first = None if query.since is None else window.end(window.first_begun(query.since))

@@ -1,4 +1,4 @@
-"""What scans and answers cost, and what a whole schedule costs in the long run (section 4.3)."""
+"""The cost of scans and answers, and the long-run cost of a schedule (section 4.3)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from weft.schedule.task import Task
 
 
 class ScheduleCosts(Protocol):
-    """Prices, in whatever unit the clock that is given to the scheduler has."""
+    """Prices, in the unit of the scheduler's clock."""
 
     def scan(self, kind: str, intervals: int) -> float:
-        """Of reading the youngest `intervals` of a synopsis; it never falls with their number."""
+        """The cost of reading the newest `intervals` of a synopsis; it never falls with their number."""
 
     def answer(self, query: Periodic) -> float:
-        """Of making the answer from what was read."""
+        """The cost of computing the answer from the scanned intervals."""
 
 
 def longest_reads(queries: Iterable[Periodic]) -> dict[str, int]:
@@ -42,26 +42,26 @@ def answer_cost(queries: Iterable[Periodic], cost: ScheduleCosts) -> float:
 
 
 def schedule_cost(tasks: Sequence[Task], cost: ScheduleCosts) -> float:
-    """For each update of the synopses, where every task runs at the multiples of its period, and those that are due at
+    """The cost per update of the synopses, if every task runs at the multiples of its period, and tasks that are due at
     the same time and read the same synopses run together.
 
-    The synopsis is scanned as far as the longest window that is due. So, from the longest on, each length costs what it
-    reads beyond the next one whenever it or a longer one is due.
+    A synopsis is scanned as far back as the longest window that is due. So, from the longest on, each length costs what
+    it reads beyond the next shorter one, whenever it or a longer one is due.
     """
     total = 0.0
     reads = [(task.period, longest_reads(task.queries)) for task in tasks]
     for kind in sorted({kind for _, read in reads for kind in read}):
         prices = sorted(((cost.scan(kind, read[kind]), period) for period, read in reads if kind in read), reverse=True)
         total += stairs_cost(prices)
-    asked: dict[Question, tuple[Periodic, list[int]]] = {}
+    periods_of: dict[Question, tuple[Periodic, list[int]]] = {}
     for task in tasks:
         for query in task.queries:
-            asked.setdefault(query.question, (query, []))[1].append(task.period)
-    return total + sum(cost.answer(query) * float(due_rate(periods)) for query, periods in asked.values())
+            periods_of.setdefault(query.question, (query, []))[1].append(task.period)
+    return total + sum(cost.answer(query) * float(due_rate(periods)) for query, periods in periods_of.values())
 
 
 def stairs_cost(prices: Sequence[tuple[float, int]]) -> float:
-    """Of (price, period), the highest price first: what is due at the same time costs the highest of its prices."""
+    """The cost of (price, period) pairs, the highest price first: pairs due at the same time cost the highest price."""
     total, covered = 0.0, Fraction(0)
     periods: tuple[int, ...] = ()
     for price, period in prices:
@@ -72,7 +72,7 @@ def stairs_cost(prices: Sequence[tuple[float, int]]) -> float:
 
 
 def with_period(periods: tuple[int, ...], period: int) -> tuple[int, ...]:
-    """Ascending, without those whose every multiple another one has."""
+    """Ascending, without multiples of another period."""
     if any(period % p == 0 for p in periods):
         return periods
     return tuple(sorted([p for p in periods if p % period] + [period]))

@@ -16,7 +16,7 @@ class InvalidPeriodic(PlanError):
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """`SLIDE AT MOST period`: between two answers the synopses are updated `period` times at most.
+    """`SLIDE AT MOST period`: at most `period` updates of the synopses between two answers.
 
     Time is counted in updates of the synopses: `window` and `period` are numbers of intervals.
     """
@@ -27,24 +27,24 @@ class Periodic:
     window: int
     period: int
     asks: str = ""
-    """What is made of what was read, such as `top 10`."""
+    """What is computed from the scanned intervals, such as `top 10`."""
     priority: int = 0
     """Of queries that are due at the same time, the one with the greater priority comes first."""
     once: bool = False
-    """Asked one time only: it leaves when it has been answered."""
+    """A one-time query: it leaves after its first answer."""
 
     def __post_init__(self) -> None:
         if not self.reads:
             raise InvalidPeriodic(f"{self.name} reads no synopsis; name at least one kind")
         if self.window < 1 or self.period < 1:
             raise InvalidPeriodic(
-                f"{self.name}: window and period are whole numbers of intervals from 1 on, "
+                f"{self.name}: window and period are integer numbers of intervals from 1 on, "
                 f"got {self.window} and {self.period}"
             )
 
     @classmethod
     def of(cls, name: str, reads: tuple[str, ...], window: Window, interval: int, asks: str = "") -> Periodic:
-        """The same in microseconds: range and slide have to be multiples of the synopses' interval.
+        """From a window in microseconds: range and slide must be multiples of the synopses' interval.
 
         >>> Periodic.of("q1", ("max(length)",), Window(600, 120), 60).period
         2
@@ -58,5 +58,5 @@ class Periodic:
 
     @property
     def question(self) -> Question:
-        """Queries with the same question have the same answer: they differ in name, period and priority only."""
+        """Queries with the same question have the same answer; they differ only in name, period and priority."""
         return self.reads, self.window, self.asks

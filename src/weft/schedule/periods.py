@@ -1,7 +1,7 @@
 """Which periods to shorten, so that more runs coincide (section 4.3).
 
-Each sub-group of a group may run more often than it has to, with the period of another one. By the model of
-`schedule_cost`, sub-groups that are due together cost the scan of the longest, and an answer each.
+Each sub-group of a group may run more often than it must, with the period of another one. By the model of
+`schedule_cost`, sub-groups that are due together cost the scan of the longest, and one answer each.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from weft.schedule.cost import (
 from weft.schedule.task import Task, merged
 
 STATES_LIMIT = 3000
-"""Ways to have begun that are followed up at once. The paper's claim of polynomial time cannot be kept: what a period
-costs depends on all the others, not on the next one alone."""
+"""Partial solutions that are kept per step. The paper's claim of polynomial time does not hold: the cost of a period
+depends on all other periods, not only on the next one."""
 
 TRIES = 60_000
-"""Ways that are tried altogether: some seconds. After them only the most promising way is followed."""
+"""Partial solutions that are tried in total: some seconds. After that, only the most promising one is continued."""
 
 FEW = 30
-"""Ways that are followed up first, to know a cost that the rest has to beat."""
+"""Partial solutions that are kept in the first search, which finds a cost to beat."""
 
 TOLERANCE = 0.02
-"""What fewer tasks may cost, as a share of the least cost: see `follow`."""
+"""What fewer tasks may cost in addition, as a share of the least cost: see `follow`."""
 
 NEGLIGIBLE = 1e-9
-"""Costs that differ by less are the same."""
+"""Costs that differ by a smaller share are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class SubGroup:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Periods of the first sub-groups, and what these cost."""
+    """A partial solution: the periods of the first sub-groups, and their cost."""
 
     cost: float
     chosen: tuple[int, ...]
 
     def better_than(self, other: Begun | None) -> bool:
-        """Cheaper, or as cheap with fewer tasks: what is due together runs together only while all is on time, and what
-        is one task always does."""
+        """Cheaper, or as cheap with fewer tasks: tasks that are due together run together only while all are on time,
+        but the queries of one task always do."""
         if other is None or self.cost == inf or abs(self.cost - other.cost) > NEGLIGIBLE * self.cost:
             return other is None or self.cost < other.cost
         return len(set(self.chosen)) < len(set(other.chosen))
@@ -63,7 +63,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """Periods for the tasks that were given, in their order."""
+    """Periods of the tasks, in their order."""
 
     periods: tuple[int, ...]
     cost: float
@@ -89,8 +89,8 @@ def shorten(tasks: Sequence[Task], cost: ScheduleCosts, tolerance: float = TOLER
 def follow(tasks: Sequence[Task], periods: Sequence[int], cost: ScheduleCosts, more: float) -> tuple[int, ...]:
     """Give a task the period of a more expensive one that divides its own, while early answers cost at most `more`.
 
-    What is due together runs together only while all is on time; what is one task does in overload too. It saves no
-    scan and costs none: all that the follower reads, the more expensive one has read.
+    Tasks that are due together run together only while all are on time; the queries of one task do so in overload too.
+    This neither saves nor costs a scan: the more expensive task reads all that the other one reads.
     """
     chosen = tuple(periods)
     while True:
@@ -115,16 +115,17 @@ def _covers(more: Mapping[str, int], less: Mapping[str, int]) -> bool:
 
 
 def nested(tasks: Sequence[Task]) -> bool:
-    """Whether of any two tasks one reads all that the other reads, and as far back."""
+    """Whether of any two tasks one reads all that the other reads, and at least as far back."""
     reads = sorted((longest_reads(task.queries) for task in tasks), key=lambda read: sum(read.values()))
     return all(_covers(more, less) for less, more in pairwise(reads))
 
 
 def cheapest(tasks: Sequence[Task], cost: ScheduleCosts) -> tuple[tuple[int, ...], bool]:
-    """By dynamic programming over the sub-groups, the longest scan first; whether that is proven to be the cheapest.
+    """By dynamic programming over the sub-groups, the longest scan first; and whether the result is proven optimal.
 
-    A sub-group adds its scan where it is due and none before it is. That depends only on the set of instants at which
-    those are due, so of all ways to the same set the cheapest is enough. It is proven where no way had to be left out.
+    A sub-group adds its scan where it is due and none of those before it is. That depends only on the set of instants
+    at which those are due, so of all partial solutions with the same set only the cheapest is kept. The result is
+    proven optimal if no partial solution was dropped for lack of room.
     """
     order = sorted(range(len(tasks)), key=lambda i: (-scan_cost(tasks[i].queries, cost), tasks[i].period))
     subs = [
@@ -169,8 +170,8 @@ def _search(subs: Sequence[SubGroup], limit: int, to_beat: float) -> tuple[Begun
 
 
 def _worth_trying(own: int, candidates: Sequence[int], used: tuple[int, ...]) -> list[int]:
-    """Of periods whose every multiple is covered, which cost no scan: the longest, with the fewest answers, and the
-    longest that is a task already. And all others."""
+    """Of periods that are covered already and cost no scan: the longest, which has the fewest answers, and the longest
+    that is already in use. And all periods that are not covered."""
     fitting = [period for period in candidates if period <= own]
     free = [period for period in fitting if any(period % p == 0 for p in used)]
     joined = [period for period in used if period <= own]
@@ -179,7 +180,7 @@ def _worth_trying(own: int, candidates: Sequence[int], used: tuple[int, ...]) ->
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The sub-groups without a period that are more frequent than all those before them."""
+    """A lower bound of the cost of the remaining sub-groups: those more frequent than all before them."""
 
     steps: tuple[tuple[float, float], ...]
     """(scan, share of updates), the most expensive first."""
@@ -194,7 +195,7 @@ class Rest:
         return cls(tuple(steps), sum(sub.answers / sub.period for sub in subs))
 
     def at_least(self, covered: float) -> float:
-        """After a sub-group has its period, no smaller share is covered than the sub-group needs by itself."""
+        """A lower bound of the remaining cost: a sub-group covers at least the share of updates that it needs alone."""
         total, before = self.answers, covered
         for scan, share in self.steps:
             if share > before:
@@ -203,7 +204,7 @@ class Rest:
 
 
 def merge_greedily(tasks: Sequence[Task], cost: ScheduleCosts) -> tuple[int, ...]:
-    """The two whose merging saves most, with the shorter of their periods, until no merge saves anything."""
+    """Merge the two periods that save most into the shorter one, until no merge saves."""
     periods = [task.period for task in tasks]
     now = schedule_cost(merged(tasks, periods), cost)
     while True:

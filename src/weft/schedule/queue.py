@@ -1,7 +1,7 @@
-"""The queue: which tasks there are, when each is due, and what runs next (algorithms 1 to 3).
+"""The queue: the tasks, when each is due, and what runs next (algorithms 1 to 3).
 
-Clock and costs come from outside. The only state is the update at which each query was answered last: from that,
-the queue can be built again.
+The caller passes clock and costs. The only state is the update at which each query was last answered; the queue can be
+rebuilt from it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from weft.schedule.policies.policy import Policy
 from weft.schedule.task import Task, groups
 
 Place = tuple[int, int, int, int]
-"""Deadline, less the priority, when it ran last, number: the least runs first."""
+"""Deadline, negative priority, when it last ran, number: the least runs first."""
 
 
 SPARE = 64
-"""One-time queries that have been answered leave their places; these are cleared when there are so many."""
+"""Answered one-time queries leave unused task numbers; at this many, the queue is rebuilt without them."""
 
 OVER = -1
-"""The deadline of what does not run again: no place in the heap has it."""
+"""The deadline of a task that does not run again: no place in the heap has it."""
 
 
 class UnknownQuery(PlanError):
@@ -33,8 +33,8 @@ class UnknownQuery(PlanError):
 
 @dataclass(frozen=True, slots=True)
 class SharedRun:
-    """Queries that are answered together. `until_deadline` is below 0 where the most urgent of them is late, above 0
-    where none is due yet."""
+    """Queries that are answered together. `until_deadline` is below 0 if the most urgent of them is late, above 0 if
+    none is due yet."""
 
     queries: tuple[Periodic, ...]
     tasks: tuple[Task, ...]
@@ -44,8 +44,8 @@ class SharedRun:
 class Queue:
     """`now` is the number of updates of the synopses so far; it never falls.
 
-    Deadlines stand still and time goes on, so only what has run moves in the heap (section 5.1). A task that has run
-    since the last update waits aside: its answers would be the same.
+    Deadlines do not change with time, so only tasks that have run move in the heap (section 5.1). A task that has run
+    since the last update waits outside the heap: its answers would be the same.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Queue:
         cost: ScheduleCosts,
         answered: Mapping[str, int] | None = None,
     ) -> None:
-        """`answered[name]` is the update after which a query was answered last, 0 where it is not said."""
+        """`answered[name]` is the update after which a query was last answered, by default 0."""
         self._policy, self._cost = policy, cost
         self._queries: dict[str, Periodic] = {}
         self._split: dict[tuple[Periodic, ...], tuple[Task, ...]] = {}
@@ -73,8 +73,8 @@ class Queue:
         return tuple(self._tasks[number] for group in self._groups for number in group)
 
     def join(self, query: Periodic, now: int, ready: int = 0) -> None:
-        """Its first answer is due a period from now, or from `ready` where its synopses cover its window later. One
-        that asks one time only is due at the end of its period, counted from this update on."""
+        """Its first answer is due one period from now, or from `ready` if its synopses cover its window later. A
+        one-time query is due at the end of its period, which begins with this update."""
         since = max(now, ready)
         self._add(query, since - 1 if query.once else since)
         near = [group for group, kinds in enumerate(self._kinds) if not kinds.isdisjoint(query.reads)]
@@ -93,11 +93,11 @@ class Queue:
         return min(self.answered[query.name] for query in task.queries) + task.period
 
     def lateness(self, name: str, now: int) -> int:
-        """Updates since a query should have been answered, by the period that it asked for; 0 where it is on time."""
+        """Updates since a query should have been answered by its own period; 0 if it is on time."""
         return max(0, now - self.answered[name] - self._queries[name].period)
 
     def next(self, now: int, early: bool = True) -> SharedRun | None:
-        """What to run; None where nothing has changed since everything ran, or, unless `early`, nothing is due."""
+        """The next run; None if all answers are up to date, or, unless `early`, if nothing is due."""
         self._wake(now)
         if not self._waiting:
             return None
@@ -114,12 +114,12 @@ class Queue:
         queries = tuple(q for task in tasks for q in task.queries if self.answered[q.name] < now)
         return SharedRun(queries, tasks, lowest)
 
-    def done(self, run: SharedRun, now: int) -> None:
-        """The queries of a run were answered from the synopses as they were after update `now`."""
-        there = [query for query in run.queries if self._queries.get(query.name) == query]
-        for query in there:
+    def complete(self, run: SharedRun, now: int) -> None:
+        """Record that the queries of a run were answered from the synopses after update `now`."""
+        current = [query for query in run.queries if self._queries.get(query.name) == query]
+        for query in current:
             self.answered[query.name] = now
-        for number in {self._task_of[query.name] for query in there}:
+        for number in {self._task_of[query.name] for query in current}:
             task = self._tasks[number]
             if task.queries[0].once:
                 self._end(number)
@@ -135,7 +135,7 @@ class Queue:
         self.answered[query.name] = answered
 
     def _build(self) -> None:
-        """Make the tasks of groups that changed; deadlines come from when queries were answered."""
+        """Build the tasks, keeping those of unchanged groups; deadlines follow from `answered`."""
         self._tasks: list[Task] = []
         self._deadlines: list[int] = []
         self._group_of: list[int] = []
@@ -167,7 +167,7 @@ class Queue:
         self._woken = None
 
     def _end(self, number: int) -> None:
-        """A one-time query has been answered."""
+        """Remove a one-time query that has been answered."""
         (query,) = self._tasks[number].queries
         self._groups[self._group_of[number]].remove(number)
         del self._queries[query.name], self.answered[query.name], self._task_of[query.name]
@@ -192,6 +192,6 @@ class Queue:
         return self._deadlines[number], -task.priority, self._deadlines[number] - task.period, number
 
     def _forget_moved(self) -> None:
-        """What ran has a new deadline: its old places go when they come up."""
+        """Remove outdated places from the top of the heap: tasks that ran have a new deadline."""
         while self._waiting and self._waiting[0][0] != self._deadlines[self._waiting[0][-1]]:
             heappop(self._waiting)

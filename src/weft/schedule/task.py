@@ -1,4 +1,4 @@
-"""Tasks: queries that always run together, and the groups whose tasks may."""
+"""Tasks: queries that always run together; and groups of queries that can share a scan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.schedule.periodic import Periodic, Question
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Its queries are due `period` updates after they were answered last; no query's own period is shorter."""
+    """Queries that are due `period` updates after they were last answered; no query has a shorter period."""
 
     queries: tuple[Periodic, ...]
     period: int
@@ -27,25 +27,25 @@ def groups(queries: Iterable[Periodic]) -> list[tuple[Periodic, ...]]:
     >>> [[query.name for query in group] for group in groups(q)]
     [['q', 'r'], ['s']]
     """
-    apart_so_far: list[tuple[set[str], list[Periodic]]] = []
+    disjoint: list[tuple[set[str], list[Periodic]]] = []
     for query in queries:
         reads, members = set(query.reads), [query]
-        apart = []
-        for other_reads, others in apart_so_far:
+        unrelated = []
+        for other_reads, others in disjoint:
             if reads.isdisjoint(other_reads):
-                apart.append((other_reads, others))
+                unrelated.append((other_reads, others))
             else:
                 reads |= other_reads
                 members = [*others, *members]
-        apart_so_far = [*apart, (reads, members)]
-    return [tuple(members) for _, members in apart_so_far]
+        disjoint = [*unrelated, (reads, members)]
+    return [tuple(members) for _, members in disjoint]
 
 
 def sub_groups(queries: Sequence[Periodic]) -> tuple[Task, ...]:
-    """A task for each period, the shortest first.
+    """One task per period, the shortest first.
 
-    A query that is the same as another one but for a longer period takes the other's answers, and so its period, as
-    long as the other is there.
+    A query that differs from another only in its longer period gets the answers of the other, and so its period, while
+    the other is in the queue.
     """
     shortest: dict[Question, int] = {}
     for query in queries:
@@ -57,7 +57,7 @@ def sub_groups(queries: Sequence[Periodic]) -> tuple[Task, ...]:
 
 
 def merged(tasks: Sequence[Task], periods: Sequence[int]) -> tuple[Task, ...]:
-    """The tasks with these periods instead of their own; those with the same one become one."""
+    """The tasks with these periods; tasks with equal periods become one."""
     together: dict[int, list[Periodic]] = {}
     for task, period in zip(tasks, periods, strict=True):
         together.setdefault(period, []).extend(task.queries)

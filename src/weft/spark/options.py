@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from weft.model import WeftError
 from weft.optimizer import STRATEGIES
-from weft.optimizer.choose_techniques import Latency, known_latency
+from weft.optimizer.choose_techniques import Latency, checked_latency
 from weft.spark.errors import NotServed
 from weft.sql import duration
 
@@ -149,7 +149,7 @@ class JobOptions:
             raise NotServed(
                 f"a job needs at least one bucket, got buckets={self.buckets}; leave it out for one per core"
             )
-        known_latency(self.latency)
+        checked_latency(self.latency)
         _one_of("phantoms", self.phantoms, get_args(Phantoming))
         _one_of("groupings", self.groupings, get_args(Aggregation))
         if self.table_memory < LEAST_MEMORY:

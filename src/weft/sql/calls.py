@@ -1,4 +1,4 @@
-"""Aggregate calls in one spelling: `mean(Price)` and `avg(price)` are the same call."""
+"""Aggregate calls in canonical form: `mean(Price)` and `avg(price)` are the same call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from weft.sql.canonical import bare, canonical
 from weft.sql.filters import filter_text
 from weft.sql.functions import aggregate_named
 from weft.sql.refuse import Source
-from weft.sql.syntax import Node, Unreadable, read
+from weft.sql.syntax import read
+from weft.sql.syntax_tree import Node, Unreadable
 
 
 def is_aggregate(node: Node) -> bool:
@@ -18,7 +19,7 @@ def is_aggregate(node: Node) -> bool:
 
 
 def read_call(source: Source, node: Node) -> Call:
-    """The call that a node of the tree is; DISTINCT, nesting and the like were refused before."""
+    """The call of a node; unsupported DISTINCT, nesting and the like are refused before."""
     function, args = aggregate_named(node.name) or node.name, node.args
     spelling = AGGREGATES[function].spelling
     if node.distinct and spelling.distinct:
@@ -52,7 +53,7 @@ def read_call(source: Source, node: Node) -> Call:
         if star and (not spelling.star or len(args) > 1 or len(arg.tokens) > 1):
             reason = f"{node.name}({canonical(arg.tokens)}) names no column."
             raise source.refuse(arg.start, arg.end, reason, "Write count(*), or name a column.")
-    # A row counts for count(1) and count('x') whatever it holds.
+    # count(1) and count('x') count every row.
     never_null = all(a.kind == "star" or (a.kind == "literal" and a.name != "null") for a in args)
     counts_rows = never_null and spelling.star
     return Call(

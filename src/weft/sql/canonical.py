@@ -1,4 +1,4 @@
-"""One spelling for equal expressions, made from the user's tokens; what Spark treats as different stays different."""
+"""Canonical text of expressions, from the user's tokens; expressions that differ for Spark stay different."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NAMES_ITS_FIELDS = frozenset({"struct", "arrays_zip"})
 def canonical(tokens: Tokens, *, fold: bool = False) -> str:
     """Names in lower case, keywords in upper case, single spaces.
 
-    A name after a dot keeps its case, because it may be the key of a map; `fold` gives that up, and
-    backquotes too, for comparing. The names in a struct keep theirs: they become names of its fields.
+    A name after a dot keeps its case, because it may be the key of a map; with `fold`, for comparisons, it does not,
+    and backquotes are removed too. Names in a struct keep their case: they become names of its fields.
 
     >>> from weft.sql.refuse import Source
     >>> from weft.sql.tokens import tokenize
@@ -30,7 +30,7 @@ def canonical(tokens: Tokens, *, fold: bool = False) -> str:
     keep = _makes_a_struct(tokens)
     parts: list[str] = []
     for i, token in enumerate(tokens):
-        if i and _apart(tokens, i):
+        if i and _space_before(tokens, i):
             parts.append(" ")
         after_dot = i > 0 and tokens[i - 1].text in (".", ":")
         keep_this = keep or (after_dot and not fold)
@@ -62,7 +62,7 @@ def _needs_quotes(plain: str) -> bool:
 
 @cache
 def _reserved() -> frozenset[str]:
-    """Loaded only where a name stands in backquotes: importing sqlglot takes longer than reading most texts."""
+    """Loaded only if a name is in backquotes: importing sqlglot takes longer than parsing most texts."""
     from sqlglot.dialects.spark import Spark
 
     words = {word for keyword in Spark.Tokenizer.KEYWORDS for word in keyword.split()}
@@ -89,7 +89,7 @@ def _joins_paren(token: Token, tokens: Tokens, i: int) -> bool:
     return token.upper not in KEYWORDS or (i > 0 and tokens[i - 1].text == ".")
 
 
-def _apart(tokens: Tokens, i: int) -> bool:
+def _space_before(tokens: Tokens, i: int) -> bool:
     before, token = tokens[i - 1], tokens[i]
     if token.kind == "op" and token.text in (",", ")", "]", "[", ".", "::", ":"):
         return False
@@ -97,7 +97,7 @@ def _apart(tokens: Tokens, i: int) -> bool:
         return False
     if token.text == "(" and before.is_name:
         return not _joins_paren(before, tokens, i - 1)
-    # A sign stands close to what it signs, but `- -5` must not become a comment.
+    # No space after a sign, but `- -5` must not become a comment.
     return not (before.text in ("-", "+", "~") and _is_prefix(tokens, i - 1)) or token.text in ("-", "+")
 
 
@@ -111,7 +111,7 @@ def _is_prefix(tokens: Tokens, i: int) -> bool:
 
 
 def bare(tokens: Tokens) -> Tokens:
-    """Without parentheses around the whole."""
+    """Without enclosing parentheses."""
     while len(tokens) > 2 and tokens[0].text == "(" and closing(tokens, 0) == len(tokens) - 1:
         inside = tokens[1:-1]
         if _makes_a_struct(tokens) and not _makes_a_struct(inside):

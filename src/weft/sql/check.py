@@ -1,4 +1,4 @@
-"""A second reader for the whole statement: sqlglot finds what is not SQL at all before weft looks for meaning."""
+"""A syntax check of the whole statement: sqlglot finds what is not SQL before weft interprets it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from sqlglot.errors import ParseError
 
 _FOREIGN = {">>>": ">> ", "!>": "<=", "!<": ">="}
-"""Operators of Spark that sqlglot does not know, and others of the same length and place in the grammar."""
+"""Operators of Spark that sqlglot does not know, and known ones of the same length and precedence."""
 
 
 def check_syntax(source: Source, tokens: Tokens) -> None:
-    """Refuse what is not SQL, at the place where reading stopped. CQL's brackets are blanked, so places stay."""
+    """Refuse what is not SQL, where parsing stopped. CQL's brackets become spaces, so that positions stay the same."""
     if is_plain(source, tokens):
         return
     begin = tokens[0].start
@@ -30,9 +30,9 @@ def check_syntax(source: Source, tokens: Tokens) -> None:
         if token.text in _FOREIGN and token.kind == "op" and operand:  # array<array<array<int>>> ends with no operator
             text[token.start - begin : token.end - begin] = _FOREIGN[token.text]
         elif token.text == ":" and i and tokens[i - 1].is_name and not has_struct_type:
-            text[token.start - begin] = "."  # the path into a variant; sqlglot reads it with one step only
+            text[token.start - begin] = "."  # a path into a variant; sqlglot parses only one step of it
         elif token.upper == "WINDOW" and not tokens[i + 1].is_name:
-            # As the first key, sqlglot takes it for the clause that names windows.
+            # As the first key, sqlglot would parse it as the WINDOW clause.
             text[token.start - begin : token.end - begin] = "windo_"
     bracket = cql_bracket(tokens)
     if bracket:

@@ -37,7 +37,7 @@ _CONNECTIVES = KEYWORDS - {"END", "NULL", "TRUE", "FALSE"}
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """The tokens of each clause, without its keyword. `window` is what stands between CQL's brackets."""
+    """The tokens of each clause, without its keyword. `window` are the tokens between CQL's brackets."""
 
     items: tuple[Tokens, ...]
     table: Tokens

@@ -1,4 +1,4 @@
-"""What a query does with its aggregates: a tree over calls, keys and the window, or a refusal."""
+"""Post-aggregation expressions: a tree over calls, keys and the window, or a refusal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.sql.calls import is_aggregate, read_call
 from weft.sql.canonical import canonical
 from weft.sql.functions import CASTS, SCALARS
 from weft.sql.refuse import Source
-from weft.sql.syntax import Node
+from weft.sql.syntax_tree import Node
 from weft.sql.window import Windowing, read_window
 
 _SIGNS = {
@@ -22,7 +22,7 @@ _LEAVES = frozenset({"call", "key", "window", "window_start", "window_end", "lit
 
 @dataclass
 class Lowering:
-    """Turns nodes into expressions; gathers the calls it meets, each once, and edits that make them Spark's."""
+    """Turns nodes into expressions; collects the distinct calls, and the edits that make the text Spark SQL."""
 
     source: Source
     keys: tuple[str, ...]
@@ -116,7 +116,7 @@ class Lowering:
         return Expression("window", "window")
 
     def spread(self, node: Node) -> Expression:
-        """CQL's range(x): the greatest less the smallest. Spark has no such aggregate, so its text is edited."""
+        """CQL's range(x): max(x) - min(x). Spark has no such aggregate, so the text is edited."""
         ends = [replace(node, name=name) for name in ("max", "min")]
         calls = [read_call(self.source, n) for n in ends]
         greatest, smallest = (replace(self.call(node, c), sql=f"{c.function}{self.tail(node)}") for c in calls)
@@ -158,7 +158,7 @@ class Lowering:
             if node.name == "neg" and arg.sql.startswith("-"):
                 arg = replace(arg, sql=f"({arg.sql})")  # two signs together would begin a comment
             form = {"neg": "-{}", "not": "NOT {}", "is_null": "{} IS NULL", "is_not_null": "{} IS NOT NULL"}[node.name]
-            # NOT over BETWEEN or IN shares their tokens, and binds as they do.
+            # NOT BETWEEN and NOT IN have the precedence of BETWEEN and IN.
             sql = form.format(f"({arg.sql})" if node.name == "not" and arg.op in ("and", "or") else arg.sql)
             return Expression(node.name, sql, (arg,))
         if node.name == "between":
@@ -182,7 +182,7 @@ class Lowering:
         if node.kind == "star":
             reason = "* stands for every column, and an answer has only groups, the window and aggregates."
             raise self.source.refuse(node.start, node.end, reason, "Name the columns of the answer.")
-        used = [canonical(n.tokens) for n in parts if n is not node and self.is_known(n)]
+        used = [canonical(n.tokens) for n in parts if n is not node and self.can_be_selected(n)]
         what = f"{node.name}()" if node.kind in ("call", "opaque") and node.name != "struct" else canonical(node.tokens)
         if used:
             reason = f"weft does not compute {what} over aggregates and group keys."
@@ -196,7 +196,7 @@ class Lowering:
             way_out = f"Add {text} to GROUP BY, or aggregate it, as in max({text})."
         raise self.source.refuse(node.start, node.end, reason, way_out)
 
-    def is_known(self, node: Node) -> bool:
+    def can_be_selected(self, node: Node) -> bool:
         if node.kind == "column" and node.path[0].name in self.aliases:
             return True
         return is_aggregate(node) or self.key(node) is not None

@@ -1,4 +1,4 @@
-"""Statements so plain that weft's own grammar reads all of them: no second reader need be asked, nor even loaded."""
+"""Plain statements that weft's own grammar covers entirely: they need no check by sqlglot, which is then not loaded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from weft.aggregates import AGGREGATES
 from weft.sql.clauses import clauses
 from weft.sql.functions import aggregate_named
 from weft.sql.refuse import Refused, Source
-from weft.sql.syntax import Node, Unreadable, read, read_item
+from weft.sql.syntax import read, read_item
+from weft.sql.syntax_tree import Node, Unreadable
 from weft.sql.tokens import Token, Tokens, closing
 
 _WORDS = """ALL ALTER ANALYZE AND ANTI ANY ARRAY AS ASC AT AUTHORIZATION BETWEEN BOTH BY CASE CAST CHECK CLUSTER COLLATE
@@ -19,7 +20,7 @@ REGEXP REPLACE RIGHT RLIKE ROLLUP ROW ROWS SELECT SEMI SESSION_USER SET SIMILAR 
 SUBSTRING TABLE TABLESAMPLE THEN TO TRAILING TRIM TRUE UNION UNIQUE UNKNOWN UNNEST UNPIVOT UPDATE
 USER USING VALUES VIEW WHEN WHERE WITH WITHIN"""
 _RESERVED = frozenset(_WORDS.split())
-"""Words that are, or may be, more than a name somewhere in SQL."""
+"""Words that are, or may be, keywords somewhere in SQL."""
 
 _OPERATIONS = frozenset({"add", "sub", "mul", "div", "mod", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "neg"})
 
@@ -52,7 +53,7 @@ def _is_name(token: Token) -> bool:
 
 
 def _ends_with_its_arguments(node: Node) -> bool:
-    """FILTER may follow them."""
+    """Whether a call ends with its arguments: FILTER and the like may follow them."""
     return closing(node.tokens, 1) == len(node.tokens) - 1
 
 

@@ -1,14 +1,15 @@
-"""Filters in one spelling, so that two queries with the same filter have the same text.
+"""Filters in canonical form, so that two queries with the same filter have the same text.
 
 Spark evaluates AND and OR from left to right and stops early, and an ANSI cast or division raises: in
-`kind = 'n' AND value / size > 2` the first conjunct guards the second. So conjuncts trade places only where none of
-them can raise what another one prevented.
+`kind = 'n' AND value / size > 2` the first conjunct guards the second. So conjuncts are reordered only if none of them
+can raise an error that another one prevented.
 """
 
 from __future__ import annotations
 
 from weft.sql.canonical import bare, canonical
-from weft.sql.syntax import Node, Unreadable, read
+from weft.sql.syntax import read
+from weft.sql.syntax_tree import Node, Unreadable
 from weft.sql.tokens import Tokens
 
 _TURNED = {"eq": "=", "ne": "!=", "lt": ">", "le": ">=", "gt": "<", "ge": "<=", "null_safe_eq": "<=>"}
@@ -17,7 +18,7 @@ NEVER_RAISES, COMPARES, MAY_RAISE = 0, 1, 2
 
 
 def filter_text(tokens: Tokens) -> str:
-    """Conjuncts flattened, in order, each once; literals on the right of comparisons."""
+    """Conjuncts are flattened, sorted and unique; literals are on the right of comparisons."""
     try:
         return _text(read(tokens))
     except Unreadable:
@@ -25,7 +26,7 @@ def filter_text(tokens: Tokens) -> str:
 
 
 def conjuncts(node: Node) -> list[Node]:
-    """What a row must pass all of, without brackets around it."""
+    """The conditions that a row must all pass, without parentheses."""
     node = _inside(node)
     return _flat(node) if _is(node, "and") else [node]
 
@@ -66,7 +67,7 @@ def _is_literal(node: Node) -> bool:
 
 
 def _ordered(parts: list[tuple[int, str]]) -> list[str]:
-    """What never raises may come first; comparisons trade places only among neighbours; the rest stays."""
+    """Conditions that never raise come first; comparisons are sorted only among neighbours; others keep their order."""
     ordered = sorted(text for risk, text in parts if risk == NEVER_RAISES)
     run: list[str] = []
     for risk, text in [p for p in parts if p[0] != NEVER_RAISES]:
@@ -92,7 +93,7 @@ def _risk(node: Node) -> int:
     if node.name in ("is_null", "is_not_null", "like", "ilike", "rlike", "regexp"):
         return NEVER_RAISES
     if node.name in _TURNED or node.name in ("in", "between"):
-        # Beside a string a column is compared as what it is; beside a number, a string column would be cast.
+        # Compared with a string, a column is not cast; compared with a number, a string column is, which may raise.
         others = [a for a in args if a.kind == "literal"]
         texts = bool(others) and len(others) == len(args) - 1 and all(a.name == "string" for a in others)
         return NEVER_RAISES if texts else COMPARES

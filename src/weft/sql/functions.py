@@ -1,4 +1,4 @@
-"""Spark's functions by what they mean to a window: which can be built from partial results, which never, which vary."""
+"""Spark's functions by kind: aggregates with and without partial results, nondeterministic ones, generators, others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def aggregate_named(name: str) -> str | None:
-    """The aggregate that weft serves under the name that a user writes, if there is one."""
+    """The aggregate of weft with this name or alias; None: weft has none."""
     name = ALIASES.get(name, name)
     return name if name in AGGREGATES else None
 
@@ -37,7 +37,7 @@ NONDETERMINISTIC = _words(
 BARE_NONDETERMINISTIC = frozenset(
     {"current_timestamp", "current_date", "current_time", "current_user", "localtimestamp"}
 )
-"""Functions that need no parentheses. `user` is not among them: as a name it is far more often a column."""
+"""Functions that need no parentheses. `user` is not among them: it is far more often a column."""
 
 GENERATORS = _words("explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple")
 
@@ -72,7 +72,7 @@ SCALARS: dict[str, tuple[str, int, int]] = {
     "isnotnull": ("is_not_null", 1, 1),
     "not": ("not", 1, 1),
 }
-"""Functions of aggregates that weft computes: the operation, least and most arguments."""
+"""Functions of aggregates that weft computes: the operation, and the least and the greatest number of arguments."""
 
 CASTS = _words("boolean tinyint smallint int bigint float double decimal date timestamp binary string")
 """Types whose name is also a function that casts to them."""

@@ -1,4 +1,4 @@
-"""GROUP BY: the keys that it means, by expression, position or alias, and the window among them."""
+"""GROUP BY: its keys, written as expression, position or alias, and the window among them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from weft.sql.calls import is_aggregate
 from weft.sql.canonical import bare, canonical
 from weft.sql.clauses import Clauses
 from weft.sql.refuse import Source
-from weft.sql.syntax import Node, Unreadable, read, read_item
+from weft.sql.syntax import read, read_item
+from weft.sql.syntax_tree import Node, Unreadable
 from weft.sql.tokens import Token, Tokens, is_call
 from weft.sql.unsupported import screen
 from weft.sql.window import Windowing, read_cql, read_window
@@ -47,7 +48,7 @@ class Grouping:
 
 
 def read_grouping(source: Source, clauses: Clauses, items: list[Item], event_time: str) -> Grouping:
-    """Keys in the order in which they are written, each once, without the window."""
+    """Keys in the order of the query, without duplicates and without the window."""
     windowing = read_cql(source, clauses.window, event_time) if clauses.window else None
     keys: dict[str, Tokens] = {}
     columns = _columns_for_sure(clauses, items)
@@ -85,7 +86,7 @@ def _read(tokens: Tokens) -> Node | None:
 
 
 def _resolve(source: Source, clauses: Clauses, written: Tokens, items: list[Item], columns: set[str]) -> Tokens:
-    """What a key stands for: the expression of a SELECT column if it is its position or its alias."""
+    """The expression of a key: that of a SELECT column if the key is its position or its alias."""
     tokens = bare(written)
     place = "".join(t.text for t in tokens)
     if place.lstrip("-").isdigit():
@@ -100,25 +101,25 @@ def _resolve(source: Source, clauses: Clauses, written: Tokens, items: list[Item
         return tokens
     node = meant[0].node
     if any(is_aggregate(n) for n in node.walk()):
-        return tokens  # nobody can group by an aggregate, so it must be a column of that name
+        return tokens  # an aggregate cannot be a key, so it must be a column of that name
     others = {canonical(bare(k)) for k in clauses.group if k is not written}
     names = {canonical(n.tokens) for n in node.walk() if n.kind == "column"}
     opaque = any(n.kind == "opaque" for n in node.walk())
     if not opaque and names <= others:
-        # Spark takes a column of that name if the stream has one, and the query would be valid either way.
-        reason = f"{tokens[0].text} may be a column of the stream, or what SELECT calls so: the groups would differ."
+        # Spark prefers a column of that name if the stream has one, and the query would be valid in both cases.
+        reason = f"{tokens[0].text} may be a column of the stream or an alias in SELECT: the groups would differ."
         way_out = f"Write GROUP BY {canonical(bare(node.tokens))}, or give the column in SELECT another name."
         raise source.refuse(written[0].start, written[-1].end, reason, way_out)
     return _moved(node, written)
 
 
 def _moved(node: Node, written: Tokens) -> Tokens:
-    """The tokens of a SELECT column, but standing where the key was written, for refusals."""
+    """The tokens of a SELECT column, with the position of the key, for refusals."""
     return [t._replace(start=written[0].start, end=written[-1].end) for t in bare(node.tokens)]
 
 
 def _columns_for_sure(clauses: Clauses, items: list[Item]) -> set[str]:
-    """Names that can only be columns of the stream: aliases do not reach into WHERE or arguments of aggregates."""
+    """Names that can only be columns of the stream: aliases are not visible in WHERE or in arguments of aggregates."""
     columns = _heads(clauses.where)
     for item in items:
         for node in item.node.walk():

@@ -1,4 +1,4 @@
-"""Queries in every form that users have: SQL text, a list of texts, a `.sql` file, or parsed queries."""
+"""Queries in any form: SQL text, a list of texts, a `.sql` file, or parsed queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class NoSuchFile(SqlError):
 
 
 def read_queries(queries: Queries, event_time: str = "ts") -> Workload:
-    """A workload; texts in a list are named by their place unless they name themselves."""
+    """A workload; texts in a list are named q1, q2, ... by position, unless they have a name."""
     if isinstance(queries, Path) or (isinstance(queries, str) and queries.strip().endswith(".sql")):
         path = Path(queries)
         if not path.is_file():

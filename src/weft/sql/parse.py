@@ -1,4 +1,4 @@
-"""Text to queries: split into statements, checked, read clause by clause, and written as plain Spark SQL."""
+"""Text to queries: split into statements, checked, parsed clause by clause, and written as plain Spark SQL."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from weft.sql.filters import filter_text
 from weft.sql.grouping import Item, read_grouping, read_items, unreadable
 from weft.sql.refuse import Refused, Source
 from weft.sql.statements import Statement, statements
-from weft.sql.syntax import Unreadable, read
+from weft.sql.syntax import read
+from weft.sql.syntax_tree import Unreadable
 from weft.sql.template_cache import Shapes
 from weft.sql.tokens import Token, Tokens, is_call, tokenize
 from weft.sql.unsupported import screen
 from weft.sql.window import Windowing
 
 LONGEST_NAME = 200
-"""Bytes of a query's name as it stands in a URL, which is also a folder's name."""
+"""Most bytes of a URL-encoded query name, which is also the name of a folder."""
 
 
 def parse(text: str, *, name: str | None = None, event_time: str = "ts") -> tuple[ACQ, ...]:
-    """The queries of a text. `name` is for the one that does not name itself.
+    """The queries of a text. `name` is for the only query without a name.
 
-    `event_time` is the clock of CQL windows that do not say `ON column`.
+    `event_time` is the time column of CQL windows without `ON column`.
 
     >>> (q,) = parse("SELECT sym, max(price) FROM trades [RANGE 1 HOUR SLIDE 10 MINUTES] GROUP BY sym")
     >>> q.name, q.keys, q.window.slide, q.spark_sql
@@ -42,18 +43,20 @@ def parse(text: str, *, name: str | None = None, event_time: str = "ts") -> tupl
     clock = canonical(tokenize(Source(event_time)))
     queries: dict[str, ACQ] = {}
     shapes = Shapes()
-    for statement, begins in zip(all_statements, source.places(s.tokens[0].start for s in all_statements), strict=True):
+    for statement, begins in zip(
+        all_statements, source.line_columns(s.tokens[0].start for s in all_statements), strict=True
+    ):
         called = name if name and not statement.named else statement.name
         acq = shapes.find(statement, called)
         if acq is None:
             acq = _query(statement, called, clock)
             shapes.keep(statement, acq)
         acq = replace(acq, begins=begins)
-        taken, long = acq.name.lower() in queries, len(quote(acq.name)) > LONGEST_NAME
-        if taken or long:
+        duplicate, long = acq.name.lower() in queries, len(quote(acq.name)) > LONGEST_NAME
+        if duplicate or long:
             at, end = (statement.named or statement.tokens[:1])[0], (statement.named or statement.tokens[:1])[-1]
             too_long = f"a name has at most {LONGEST_NAME} bytes as it stands in a URL: sinks call folders by it."
-            reason = f"another query is named {acq.name} already." if taken else too_long
+            reason = f"another query is named {acq.name} already." if duplicate else too_long
             raise source.refuse(at.start, end.end, reason, "Name it with CREATE VIEW name AS SELECT ....")
         queries[acq.name.lower()] = acq
     return tuple(queries.values())
@@ -107,7 +110,7 @@ def _read(statement: Statement, name: str, clock: str) -> ACQ:
 
 
 def _output(lowering: Lowering, item: Item) -> Output:
-    """A column without an alias keeps its name; other expressions have none until Spark gives them theirs."""
+    """A column without an alias keeps its name; other expressions are named by Spark later."""
     expression = lowering.lower(item.node)
     if item.alias is not None:
         lowering.aliases.setdefault(item.alias.name, expression)
@@ -136,7 +139,7 @@ def _table_name(tokens: Tokens) -> str:
 
 
 def _unqualified(parts: Clauses) -> Clauses:
-    """Columns without the table's name or alias before them: within one stream it says nothing."""
+    """Columns without the table's name or alias before them: there is only one stream."""
     strip = [(q, len(q)) for q in parts.qualifiers]
 
     def each(tokens: Tokens) -> Tokens:
@@ -144,12 +147,12 @@ def _unqualified(parts: Clauses) -> Clauses:
         kept: list[Token] = []
         at = 0
         while at < len(tokens):
-            taken = 0
+            qualifier = 0
             if tokens[at].is_name and not (at and tokens[at - 1].text == ".") and tokens[at].name not in bound:
-                taken = next((2 * n for names, n in strip if _stands(tokens, at, names)), 0)
-            if taken:
-                kept.append(tokens[at + taken]._replace(start=tokens[at].start))
-                at += taken + 1
+                qualifier = next((2 * n for names, n in strip if _stands(tokens, at, names)), 0)
+            if qualifier:
+                kept.append(tokens[at + qualifier]._replace(start=tokens[at].start))
+                at += qualifier + 1
             else:
                 kept.append(tokens[at])
                 at += 1
@@ -166,7 +169,7 @@ def _unqualified(parts: Clauses) -> Clauses:
 
 
 def _stands(tokens: Tokens, at: int, names: list[str]) -> bool:
-    """Whether `names`, then a column, stand here, each followed by a dot."""
+    """Whether `names`, each followed by a dot, and then a column are here."""
     end = at + 2 * len(names)
     if end >= len(tokens) or not tokens[end].is_name or (end + 1 < len(tokens) and tokens[end + 1].text == "("):
         return False
@@ -188,7 +191,7 @@ def _lambda_names(tokens: Tokens) -> set[str]:
 
 
 def _spark_sql(statement: Statement, parts: Clauses, windowing: Windowing, edits: list[tuple[int, int, str]]) -> str:
-    """The user's own SELECT, with CQL's window moved to GROUP BY: Spark names columns after the text."""
+    """The user's SELECT, with CQL's window moved to GROUP BY. The rest stays: Spark names columns after the text."""
     text, tokens = statement.source.text, statement.select
     begin, end = tokens[0].start, tokens[-1].end
     bracket = cql_bracket(tokens)
@@ -205,7 +208,7 @@ def _spark_sql(statement: Statement, parts: Clauses, windowing: Windowing, edits
             edits[-1] = (edits[-1][0], close.end, added)
         else:
             edits.append((place, place, added))
-        # A comment between the table and its window would swallow what follows it on the line.
+        # A comment between the table and its window would hide the rest of the line.
         if text[tokens[bracket[0] - 1].end : opening.start].strip():
             edits = [e if e[1] != close.end or e[0] == e[1] else (opening.start, close.end, e[2]) for e in edits]
     for start, stop, new in sorted(edits, reverse=True):

@@ -1,4 +1,4 @@
-"""What a filter asks of a row, a conjunct at a time: which columns it compares with which literals.
+"""The predicates of a filter, conjunct by conjunct: which columns it compares with which literals.
 
 Filters that compare one column with literals can pass a row in few ways together, however many they are: `price > 500`
 implies `price > 100`, so that two thresholds have three outcomes and not four.
@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from weft.sql.canonical import canonical
 from weft.sql.filters import conjuncts
 from weft.sql.refuse import Source
-from weft.sql.syntax import Node, Unreadable, read
+from weft.sql.syntax import read
+from weft.sql.syntax_tree import Node, Unreadable
 from weft.sql.tokens import tokenize
 
 _COMPARES = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "in", "between"})
 
 Cuts = Mapping[str, frozenset[str]]
-"""By column, the cuts between values that filters distinguish; other predicates stand for themselves."""
+"""Per column, the values at which filters cut its range; any other predicate is an entry of its own."""
 
 
 def cuts(where: str) -> Cuts:

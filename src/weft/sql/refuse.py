@@ -30,33 +30,33 @@ class Source:
 
     text: str
 
-    def place(self, start: int) -> tuple[int, int]:
+    def line_column(self, start: int) -> tuple[int, int]:
         """Line and column, from 1 on.
 
-        >>> Source("one\\ntwo three").place(8)
+        >>> Source("one\\ntwo three").line_column(8)
         (2, 5)
         """
         return self.text.count("\n", 0, start) + 1, start - self.text.rfind("\n", 0, start)
 
-    def places(self, starts: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """The same for many, in ascending order: the text is gone through once."""
+    def line_columns(self, starts: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """The same for many positions in ascending order, in one pass over the text."""
         line, last = 1, 0
         for start in starts:
             line, last = line + self.text.count("\n", last, start), start
             yield line, start - self.text.rfind("\n", 0, start)
 
     def refuse(self, start: int, end: int, reason: str, way_out: str) -> Refused:
-        """Point to `text[start:end]`; of a fragment over several lines, to its first line."""
+        """Point to `text[start:end]`; if it has several lines, to the first."""
         start = min(start, len(self.text))
         begin = self.text.rfind("\n", 0, start) + 1
         stop = self.text.find("\n", begin)
         shown = self.text[begin : len(self.text) if stop < 0 else stop].rstrip()
         column = start - begin
-        # A tab before the fragment is a tab before the carets, so that they stand under it at any tab width.
+        # Tabs before the fragment are kept before the carets, so that these are aligned at any tab width.
         indent = "".join("\t" if c == "\t" else " " for c in shown[:column].ljust(column))
         carets = "^" * max(1, min(end - start, len(shown) - column))
         return Refused(
-            *self.place(start),
+            *self.line_column(start),
             reason=reason,
             way_out=way_out,
             snippet=f"    {shown}\n    {indent}{carets}",
@@ -64,10 +64,10 @@ class Source:
 
 
 def refuse(acq: ACQ, reason: str, way_out: str, fragment: str | None = None) -> Refused:
-    """A refusal of a query that was parsed already: points to `fragment` in its text, else to where it begins."""
+    """A refusal of a parsed query: points to `fragment` in its text, otherwise to its beginning."""
     source, start, end = Source(acq.text), 0, len(acq.text)
     if fragment and fragment.strip():
-        # The fragment may come from canonical SQL, so neither its case nor its spaces need be the user's.
+        # The fragment may come from canonical SQL, so case and spaces may differ from the user's text.
         pieces = re.findall(r"\w+|[^\w\s]", fragment)
         match = re.search(r"\s*".join(map(re.escape, pieces)), acq.text, re.IGNORECASE)
         if match:

@@ -1,4 +1,4 @@
-"""Aggregates of weft's own where Spark is asked for names and types: an expression of the same type stands for them."""
+"""Replaces weft's own aggregates by Spark expressions of the same type, so that Spark can tell names and types."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def standing_in(text: str) -> str:
 
 
 def _filter(text: str, tokens: Tokens, end: int) -> str:
-    """`FILTER (WHERE ...)` after the bracket that closes a call, with what stands before it."""
+    """`FILTER (WHERE ...)` after the closing bracket of a call, with the space before it."""
     if [t.upper for t in tokens[end + 1 : end + 3]] != ["FILTER", "("]:
         return ""
     return text[tokens[end].end : tokens[closing(tokens, end + 2)].end]
 
 
 def _arguments(tokens: Tokens) -> list[Tokens]:
-    """What stands between the commas that no bracket holds."""
+    """The tokens between top-level commas."""
     arguments, begin, depth = [], 0, 0
     for i, token in enumerate(tokens):
         depth += (token.text in "([" and token.kind == "op") - (token.text in ")]" and token.kind == "op")

@@ -1,4 +1,4 @@
-"""A text cut into statements, and a statement into its name and its SELECT."""
+"""Splits a text into statements, and a statement into its name and its SELECT."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.sql.ttl import split_ttl
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`tokens` are the statement's, `select` those from SELECT on; `named` is where the user named it, if so."""
+    """`tokens` are all tokens of the statement, `select` those from SELECT on, `named` those of its name, if any."""
 
     source: Source
     position: int

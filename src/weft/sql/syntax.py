@@ -1,59 +1,15 @@
-"""Spark's expression grammar over tokens: a tree whose nodes know which tokens they cover.
+"""Spark's expression grammar over tokens: `read` makes the tree of `syntax_tree`.
 
 The tree is for finding aggregates, keys and conjuncts. What weft passes on to Spark is the text of the tokens, so a
-construct that matters to nobody but Spark may stay a node without parts. It is long because a grammar is read as one.
+construct that only Spark interprets may stay a node without parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from weft.sql.syntax_tree import Node, TokenCursor, Unreadable
 from weft.sql.tokens import Token, Tokens, closing
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """`kind` is literal, column, call, op, paren, cast, case, field, star or opaque; `name` says which.
-
-    A call's `filter` is its FILTER condition, `within` what stands after WITHIN GROUP, `nulls` IGNORE or RESPECT. A
-    column's path is its tokens without dots.
-    """
-
-    kind: str
-    tokens: Tokens
-    name: str = ""
-    args: tuple[Node, ...] = ()
-    distinct: bool = False
-    nulls: str = ""
-    filter: Tokens = ()
-    within: Tokens = ()
-
-    @property
-    def start(self) -> int:
-        return self.tokens[0].start
-
-    @property
-    def end(self) -> int:
-        return self.tokens[-1].end
-
-    @property
-    def path(self) -> tuple[Token, ...]:
-        return tuple(t for t in self.tokens if t.is_name)
-
-    def walk(self) -> Iterator[Node]:
-        yield self
-        for arg in self.args:
-            yield from arg.walk()
-
-
-class Unreadable(Exception):
-    """Not an expression: `token` is where reading stopped, None at the end."""
-
-    def __init__(self, token: Token | None) -> None:
-        super().__init__()
-        self.token = token
-
 
 OR, AND, NOT, PREDICATE, COMPARISON, SIGN, POSTFIX = 1, 2, 3, 4, 5, 12, 13
 _BINARY: dict[str, tuple[int, str]] = {
@@ -92,34 +48,8 @@ def read_item(tokens: Tokens) -> tuple[Node, Token | None]:
     return node, alias
 
 
-class _Reader:
-    """Precedence climbing: `expression(least)` reads operators that bind at least so tightly."""
-
-    def __init__(self, tokens: Tokens) -> None:
-        self.tokens = tokens
-        self.at = 0
-
-    def peek(self, ahead: int = 0) -> str:
-        i = self.at + ahead
-        return self.tokens[i].upper if i < len(self.tokens) else ""
-
-    def token(self) -> Token:
-        if self.at >= len(self.tokens):
-            raise Unreadable(None)
-        return self.tokens[self.at]
-
-    def take(self, *keywords: str) -> bool:
-        if all(self.peek(i) == k for i, k in enumerate(keywords)):
-            self.at += len(keywords)
-            return True
-        return False
-
-    def need(self, keyword: str) -> None:
-        if not self.take(keyword):
-            raise Unreadable(self.token())
-
-    def since(self, begin: int) -> Tokens:
-        return self.tokens[begin : self.at]
+class _Reader(TokenCursor):
+    """Precedence climbing: `expression(least)` reads operators with a precedence of at least `least`."""
 
     def expression(self, least: int = 0) -> Node:
         begin = self.at
@@ -298,7 +228,7 @@ class _Reader:
         return Node("paren" if len(nodes) == 1 else "opaque", self.since(begin), "struct", tuple(nodes))
 
     def case(self, begin: int) -> Node:
-        """Parts: WHEN and THEN in turn, then ELSE; a subject, if there is one, comes first and is named so."""
+        """Parts: WHEN and THEN in turn, then ELSE. If there is a subject, it comes first and the name is `subject`."""
         self.at += 1
         parts = [] if self.peek() == "WHEN" else [self.expression()]
         name = "subject" if parts else ""
@@ -345,7 +275,7 @@ class _Reader:
             if not self.take(")"):
                 args, nulls = self.arguments()
         except Unreadable:
-            # Syntax of its own, such as extract(hour FROM ts): Spark's business.
+            # Special syntax, such as extract(hour FROM ts), is left to Spark.
             self.at, kind = closing(self.tokens, opening) + 1, "opaque"
             if self.at > len(self.tokens):
                 raise
@@ -355,14 +285,6 @@ class _Reader:
             if self.take(mode, "NULLS"):
                 nulls = mode
         return Node(kind, self.since(begin), name, args, distinct, nulls, condition, within)
-
-    def brackets(self, *keywords: str) -> Tokens:
-        """What stands in the brackets that follow these words; nothing where they are not here."""
-        if not self.take(*keywords, "("):
-            return ()
-        inside = self.at
-        self.at = closing(self.tokens, inside - 1) + 1
-        return self.tokens[inside : self.at - 1]
 
     def arguments(self) -> tuple[tuple[Node, ...], str]:
         nodes, nulls = [self.expression()], ""

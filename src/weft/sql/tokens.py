@@ -1,7 +1,7 @@
-"""Spark SQL text as tokens that know where they stand.
+"""Spark SQL text as tokens with positions.
 
-weft keeps the user's own words for filters, keys and arguments, so it needs every token with its place, and exactly
-Spark's idea of what a token is: `0x1F` and `1a` are names, comments nest, `'a''b'` is one string.
+weft keeps the user's own text of filters, keys and arguments, so it needs the position of every token, and exactly
+Spark's rules for tokens: `0x1F` and `1a` are names, comments nest, `'a''b'` is one string.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Token(NamedTuple):
 
     @property
     def upper(self) -> str:
-        """The token as a keyword or operator; empty for what can be neither."""
+        """The token as a keyword or operator; empty for other tokens."""
         if self.kind == "word":
             return self.text.upper()
         return self.text if self.kind == "op" else ""
@@ -96,7 +96,7 @@ def _unreadable(source: Source, at: int) -> Exception:
 
 
 def closing(tokens: Tokens, opening: int) -> int:
-    """The position of the bracket that closes `tokens[opening]`, or the number of tokens where none does."""
+    """The index of the bracket that closes `tokens[opening]`, or `len(tokens)` if none does."""
     depth = 0
     for i in range(opening, len(tokens)):
         if tokens[i].kind == "op":

@@ -13,7 +13,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def split_ttl(source: Source, tokens: Tokens) -> tuple[Tokens, Ttl | None]:
-    """A SELECT without its FOR or UNTIL, and the time to live that these give."""
+    """A SELECT without its FOR or UNTIL, and the time to live."""
     at = _where(tokens)
     if at is None:
         return tokens, None
@@ -28,7 +28,7 @@ def split_ttl(source: Source, tokens: Tokens) -> tuple[Tokens, Ttl | None]:
 
 
 def _where(tokens: Tokens) -> int | None:
-    """Where FOR or UNTIL stands outside of all parentheses, with a duration or a text behind it up to the end."""
+    """The index of FOR or UNTIL outside of parentheses, if a duration or a string follows it up to the end."""
     for at in range(len(tokens) - 2, 0, -1):
         token, behind = tokens[at], tokens[at + 1 :]
         if token.text in (")", "]"):

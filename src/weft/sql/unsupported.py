@@ -1,4 +1,4 @@
-"""What no clause may hold: functions that are not deterministic, that make rows, or that read other rows."""
+"""Refuses functions that no clause may have: nondeterministic ones, generators, and those that read other rows."""
 
 from __future__ import annotations
 

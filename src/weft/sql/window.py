@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.model import Window
-from weft.model.acq import Refresh
+from weft.model.acq import RefreshMode
 from weft.sql.canonical import bare, canonical
 from weft.sql.duration import duration, duration_text
 from weft.sql.refuse import Source
-from weft.sql.syntax import Node
+from weft.sql.syntax_tree import Node
 from weft.sql.tokens import Token, Tokens
 
 _WRITE = "Write a length such as '10 minutes' or '1 hour 30 minutes', in weeks, days, hours, minutes, seconds or less."
@@ -21,7 +21,7 @@ _CQL_FORM = "Write [RANGE 1 HOUR SLIDE 10 MINUTES], with OFFSET ... and ON colum
 class Windowing:
     window: Window
     event_time: str
-    refresh: Refresh = "exact"
+    refresh: RefreshMode = "exact"
     priority: int = 0
 
     @property
@@ -34,7 +34,7 @@ class Windowing:
 
 @dataclass(frozen=True, slots=True)
 class _Length:
-    """A duration, and where it was written."""
+    """A duration, and its position in the text."""
 
     microseconds: int
     start: int
@@ -42,7 +42,7 @@ class _Length:
 
 
 def read_window(source: Source, node: Node) -> Windowing:
-    """The meaning of a call of `window()`."""
+    """The window of a call of `window()`."""
     if node.kind != "call" or not 2 <= len(node.args) <= 4:
         raise source.refuse(
             node.start, node.end, "window() takes a time and a range, then perhaps a slide and an offset.",
@@ -78,7 +78,7 @@ def _length(source: Source, text: str, start: int, end: int) -> _Length:
 
 
 def _checked(source: Source, length: _Length, slide: _Length | None = None, offset: _Length | None = None) -> Window:
-    """The window, or what Spark says against it, at the length that is wrong."""
+    """The window, or a refusal as in Spark, which points to the wrong length."""
     if length.microseconds <= 0:
         reason = "a window must last longer than nothing."
         raise source.refuse(length.start, length.end, reason, "Give it a positive range.")
@@ -104,7 +104,7 @@ def _checked(source: Source, length: _Length, slide: _Length | None = None, offs
 
 
 def read_cql(source: Source, tokens: Tokens, event_time: str) -> Windowing:
-    """The meaning of what stands between CQL's brackets."""
+    """The window between CQL's brackets."""
     parts = _cql_parts(source, tokens)
     if "ON" in parts:
         event_time = canonical(bare(parts["ON"][1]))
@@ -112,7 +112,7 @@ def read_cql(source: Source, tokens: Tokens, event_time: str) -> Windowing:
     lengths = {word: _cql_length(source, keyword, inside) for word, (keyword, inside) in written.items()}
     slide = lengths.get("SLIDE") or lengths.get("SLIDE AT MOST")
     window = _checked(source, lengths["RANGE"], slide, lengths.get("OFFSET"))
-    refresh: Refresh = "at_most" if "SLIDE AT MOST" in lengths else "exact"
+    refresh: RefreshMode = "at_most" if "SLIDE AT MOST" in lengths else "exact"
     return Windowing(window, event_time, refresh, _priority(source, *parts["PRIORITY"]) if "PRIORITY" in parts else 0)
 
 
@@ -125,7 +125,7 @@ def _priority(source: Source, keyword: Token, tokens: Tokens) -> int:
 
 
 def _cql_parts(source: Source, tokens: Tokens) -> dict[str, tuple[Token, Tokens]]:
-    """The words that introduce a part, each with its token and what follows it."""
+    """The parts by keyword, each with the token of the keyword and the tokens after it."""
     if tokens[0].upper not in ("RANGE", "WINDOW"):
         reason = "this is no window over time."
         if tokens[0].upper == "ROWS":

@@ -37,9 +37,9 @@ def test_a_board_reads_the_edges_in_common_that_counting_finds() -> None:
     windows = [(random.choice(slides), random.randint(1, 900), random.randint(0, 59)) for _ in range(300)]
     workload = Workload(query(f"q{i}", s + more, s, offset % s) for i, (s, more, offset) in enumerate(windows))
     parts = equal_edges(list(enumerate(workload)), Cost(TECHNIQUES["panes"]))
-    board = EdgeBitmap.of({part: part.edges for part in parts})
-    assert board is not None
-    reading = FoldedReading.of(board, bundles(parts, adds=True))
+    bitmap = EdgeBitmap.of({part: part.edges for part in parts})
+    assert bitmap is not None
+    reading = FoldedReading.of(bitmap, bundles(parts, adds=True))
     assert reading is not None, "300 windows are more work to count than five slides are to fold"
     for part in parts[:10]:
         expected = [float(edge_rate(part.edges) + edge_rate(p.edges) - edge_rate(part.edges | p.edges)) for p in parts]
@@ -49,6 +49,6 @@ def test_a_board_reads_the_edges_in_common_that_counting_finds() -> None:
 def test_few_windows_are_counted_not_read() -> None:
     workload = Workload([query("a", 7, 5), query("b", 11, 9)])
     parts = equal_edges(list(enumerate(workload)), Cost(TECHNIQUES["panes"]))
-    board = EdgeBitmap.of({part: part.edges for part in parts})
-    assert board is not None
-    assert FoldedReading.of(board, bundles(parts, adds=True)) is None
+    bitmap = EdgeBitmap.of({part: part.edges for part in parts})
+    assert bitmap is not None
+    assert FoldedReading.of(bitmap, bundles(parts, adds=True)) is None

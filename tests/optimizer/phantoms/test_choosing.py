@@ -130,9 +130,9 @@ def test_no_way_of_choosing_beats_the_best_of_all_configurations(
 
 
 def _covers(configuration: Configuration, queries: list[Relation]) -> None:
-    asked = [table.relation for table in configuration.tables if table.asked]
-    assert sorted(asked, key=sorted) == sorted(queries, key=sorted)
-    assert all(table.children for table in configuration.tables if not table.asked)
+    query_relations = [table.relation for table in configuration.tables if table.is_query]
+    assert sorted(query_relations, key=sorted) == sorted(queries, key=sorted)
+    assert all(table.children for table in configuration.tables if not table.is_query)
     assert parse(str(configuration)) == configuration
 
 
@@ -146,7 +146,7 @@ def test_every_configuration_covers_every_query_once(queries: list[Relation]) ->
         _covers(configuration, queries)
         for table in configuration.tables:
             below = [child.relation for child in table.children]
-            assert table.asked or (table.relation == frozenset().union(*below) and len(below) > 1)
+            assert table.is_query or (table.relation == frozenset().union(*below) and len(below) > 1)
 
 
 @pytest.mark.parametrize(("number", "count"), [(1, 1), (2, 2), (3, 8), (4, 52), (5, 472)])

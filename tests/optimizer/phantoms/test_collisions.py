@@ -13,7 +13,7 @@ from tests.support.plain_tables import collision_rate_by_occupancy, low_collisio
 from weft.optimizer.phantoms import (
     Flows,
     ProbeCosts,
-    Seen,
+    TableCounts,
     allocate,
     collision_rate,
     measure_flows,
@@ -80,7 +80,7 @@ def test_clustered_rows_collide_so_much_less_as_flows_are_long() -> None:
     found = packets.run(parse("ABCD"), {read("ABCD"): 2000})
     (length,) = found.flows.by_depth
     assert 0.6 * FLOW < length < 1.2 * FLOW
-    again = packets.run(parse("ABCD"), {read("ABCD"): 1500}).seen[read("ABCD")]
+    again = packets.run(parse("ABCD"), {read("ABCD"): 1500}).counts[read("ABCD")]
     expected = float(collision_rate(again.groups, 1500)) / length
     assert again.collisions / again.rows == pytest.approx(expected, rel=0.15)
 
@@ -102,12 +102,12 @@ def test_flow_lengths_of_the_last_window_tell_the_cost_of_the_next(
 
 
 def test_flow_lengths_are_measured_by_depth_and_never_below_one() -> None:
-    tables = [Seen(1, 100, 100, 1000, 18), Seen(1, 100, 100, 1000, 36), Seen(3, 100, 100, 100, 90)]
+    tables = [TableCounts(1, 100, 100, 1000, 18), TableCounts(1, 100, 100, 1000, 36), TableCounts(3, 100, 100, 100, 90)]
     one, other = (float(collision_rate(100, 100)) * 1000 / n for n in (18, 36))
     first = (one + other) / 2
     assert measure_flows(tables).by_depth == (pytest.approx(first), pytest.approx(first), 1.0)
     assert measure_flows([]).by_depth == (1.0,)
-    assert measure_flows([Seen(1, 5, 100, 1000, 0)]).by_depth == (1.0,)
+    assert measure_flows([TableCounts(1, 5, 100, 1000, 0)]).by_depth == (1.0,)
 
 
 @pytest.mark.parametrize("lengths", [(), (0.5,), (30, float("nan"))])

@@ -100,7 +100,7 @@ def test_what_cannot_feed_is_refused(text: str, problem: str) -> None:
 
 def test_a_phantom_that_feeds_nothing_is_refused() -> None:
     with pytest.raises(InvalidConfiguration, match="AB is no query and feeds none"):
-        Configuration((TableNode(read("AB"), asked=False),))
+        Configuration((TableNode(read("AB"), is_query=False),))
 
 
 def test_leaving_out_a_table_feeds_its_children_from_above() -> None:

@@ -258,7 +258,7 @@ def test_a_job_stops_before_it_keeps_more_values_than_it_may_and_goes_on_with_a_
     stream = Stream(spark, tmp_path)
     stream.write(6)
     run = stream.start(f"CREATE VIEW q AS {text}", synopsis_limit=1500)
-    assert "use percentile_approx(v, 0.5, 100) (25.2 KiB a group at most)" in run.job.explain()
+    assert "use percentile_approx(v, 0.5, 100) (25.2 KiB per group at most)" in run.job.explain()
     with pytest.raises(RunFailed, match="above synopsis_limit=1,500; weave with a higher one"):
         run.wait()
     kept = [batch.synopsis_bytes for batch in run.batches()]

@@ -108,7 +108,9 @@ def test_groupings_that_do_not_gather_give_the_rows_of_plain_spark(
 ) -> None:
     """Sent as rows where buckets can make partials of them, else as partials of a row each."""
     monkeypatch.setattr("weft.spark.physical.row_feeds.GATHERED", -1.0)
-    monkeypatch.setattr("weft.spark.physical.rollup.roll_up", lambda asked, finer, prices: roll_up(asked, {}, prices))
+    monkeypatch.setattr(
+        "weft.spark.physical.rollup.roll_up", lambda group_bys, finer, prices: roll_up(group_bys, {}, prices)
+    )
     queries = workload(KEY_SETS)
     # Beside windows that overlap, those of one slice, with and without filters in one pass.
     queries |= {
@@ -149,8 +151,8 @@ def test_who_gathers_comes_along_where_rows_are_sent_to_its_buckets_for_others(s
         return "".join(sorted(key for feed in feeds if feed.layout.number in numbers for key in feed.keys.values()))
 
     assert choice is not None
-    assert sorted(asked.partials for asked in choice.asked) == [0.001, 0.2, 1, 1, 1]
-    partials = {feed.layout.number: asked.partials for feed, asked in zip(feeds, choice.asked, strict=True)}
+    assert sorted(group_by.partials for group_by in choice.group_bys) == [0.001, 0.2, 1, 1, 1]
+    partials = {feed.layout.number: group_by.partials for feed, group_by in zip(feeds, choice.group_bys, strict=True)}
     assert keys(exchanged_feeds(feeds, partials, buckets=1)) == "abcde"
     assert keys(exchanged_feeds(feeds, partials, buckets=2)) == "abcd"
     assert keys(exchanged_feeds(feeds, partials, buckets=100)) == "bcd"
@@ -252,8 +254,8 @@ def test_groups_that_meet_again_only_in_hundreds_of_thousands_of_rows_are_seen_t
     job.run_bounded("noop")
     found = job.physical.partials.choice
     assert found is not None
-    assert [group_by.partials for group_by in found.asked] == pytest.approx([0.2, 0.1], rel=0.02)
-    partials = {n: group_by.partials for n, group_by in enumerate(found.asked)}
+    assert [group_by.partials for group_by in found.group_bys] == pytest.approx([0.2, 0.1], rel=0.02)
+    partials = {n: group_by.partials for n, group_by in enumerate(found.group_bys)}
     assert single_row_feeds(job.physical.feeds, partials) == set()
 
 

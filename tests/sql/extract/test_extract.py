@@ -20,7 +20,7 @@ def found_in(folder: Path, text: str) -> list[ExtractedQuery]:
     (folder / "script.py").write_text(HEAD + text)
     imported = collect([folder])
     assert imported.skipped == ()
-    return list(imported.found)
+    return list(imported.queries)
 
 
 def one_line(found: ExtractedQuery) -> str:
@@ -30,16 +30,16 @@ def one_line(found: ExtractedQuery) -> str:
 def test_a_job_of_several_aggregations_is_taken_whole() -> None:
     imported = collect([SCRIPTS / "market.py"])
     assert imported.skipped == ()
-    assert [one.name for one in imported.found] == ["vwap", "flat", "busy", "by_side", "kept", "high"]
-    assert "candles" not in to_sql(imported.found), "what only another is made from is not a query"
-    assert len(parse(to_sql(imported.found))) == 6
-    assert {(one.source, one.event_time) for one in imported.found} == {("trades", "ts")}
-    assert imported.found[0].notes == ("run it with --event-time ts --watermark '10 seconds'",)
+    assert [one.name for one in imported.queries] == ["vwap", "flat", "busy", "by_side", "kept", "high"]
+    assert "candles" not in to_sql(imported.queries), "what only another is made from is not a query"
+    assert len(parse(to_sql(imported.queries))) == 6
+    assert {(one.source, one.event_time) for one in imported.queries} == {("trades", "ts")}
+    assert imported.queries[0].notes == ("run it with --event-time ts --watermark '10 seconds'",)
 
 
 def test_what_cannot_be_taken_is_listed_with_its_line_and_the_reason() -> None:
     imported = collect([SCRIPTS / "awkward.py"])
-    assert [(one.name, one.line) for one in imported.found] == [("hourly", 26), ("half_minutes", 34)]
+    assert [(one.name, one.line) for one in imported.queries] == [("hourly", 26), ("half_minutes", 34)]
     reasons = {(skipped.line, word) for skipped in imported.skipped for word in skipped.reason.split()}
     for line, word in [
         (10, "join"), (12, "session_window"), (13, "collect_list(value)"), (15, "windowDuration"), (17, "scaled"),
@@ -51,7 +51,7 @@ def test_what_cannot_be_taken_is_listed_with_its_line_and_the_reason() -> None:
 
 def test_statements_of_a_file_are_taken_one_by_one() -> None:
     imported = collect([SCRIPTS / "queries.sql"])
-    assert [one.name for one in imported.found] == ["volume", "queries_9"]
+    assert [one.name for one in imported.queries] == ["volume", "queries_9"]
     assert [skipped.line for skipped in imported.skipped] == [7, 11]
 
 
@@ -117,7 +117,7 @@ def test_columns_become_sql(code: str, sql: str, tmp_path: Path) -> None:
 def test_what_has_no_sql_is_told(code: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(HEAD + code)
     imported = collect([tmp_path])
-    assert imported.found == ()
+    assert imported.queries == ()
     assert [reason in skipped.reason for skipped in imported.skipped] == [True]
     assert imported.skipped[0].line > 2
 

@@ -9,7 +9,7 @@ from random import Random
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
-from weft_bench.benchmark import Benchmark, Report, Row, Say, option, whole
+from weft_bench.benchmark import Benchmark, Report, Row, Say, integer, option
 from weft_bench.machine import describe_machine, load
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class AutoSettings:
     workloads: int = option(1000, "Workloads on which auto meets Weave Share.", quick=25)
     small: int = option(200, f"Workloads of {SMALL_NUMBER} queries on which both meet exhaustive search.", quick=30)
     most: int = option(60, "Queries of a workload at most.", quick=40)
-    seed: int = option(1, "Of the first workload.", parse=whole)
+    seed: int = option(1, "Of the first workload.", parse=integer)
 
 
 def run(settings: AutoSettings, say: Say) -> Report:

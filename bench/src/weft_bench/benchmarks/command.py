@@ -1,4 +1,4 @@
-"""How long `weft plan` takes in a process of its own, from its start to its last line."""
+"""The time of `weft plan` in its own process, from start to end."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fractions import Fraction
 from pathlib import Path
 
 from weft.optimizer.paper_workloads import Shape, generate, to_sql
-from weft_bench.benchmark import Benchmark, Report, Row, Say, option, whole
+from weft_bench.benchmark import Benchmark, Report, Row, Say, integer, option
 from weft_bench.machine import describe_machine, load
 
 SUMMARY = {
-    "plan_seconds": "`weft plan` of the queries, start to end: the middle one of all times",
+    "plan_seconds": "median time of `weft plan`, from start to end",
     "plan_cpu_seconds": "processor time of the same run, which others on the machine hardly lengthen",
-    "help_seconds": "`weft plan --help`, the middle one: what starting takes without reading or planning",
+    "help_seconds": "median time of `weft plan --help`: the start without parsing or planning",
     "trees": "trees of the plan",
 }
 
@@ -27,8 +27,8 @@ SUMMARY = {
 class CommandSettings:
     queries: int = option(1_000, "Queries, as `weft generate` draws them.")
     rate: int = option(10_000, "Rows per second.")
-    times: int = option(7, "How often each is run, after once that is not counted.", quick=3)
-    seed: int = option(1, "Of the queries.", parse=whole)
+    times: int = option(7, "Runs of each command, after one that is not counted.", quick=3)
+    seed: int = option(1, "Of the queries.", parse=integer)
 
 
 def run(settings: CommandSettings, say: Say) -> Report:
@@ -61,15 +61,15 @@ def run(settings: CommandSettings, say: Say) -> Report:
 
 
 def _timed(words: list[str]) -> tuple[Row, str]:
-    """Bytecode is kept as in any installation: without, every start compiles all modules again."""
+    """Bytecode is cached as in any installation: otherwise every start compiles all modules."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before, begun = os.times(), time.perf_counter()
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "weft", *words], capture_output=True, text=True, check=True, env=environment
     )
     seconds, after = time.perf_counter() - begun, os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return {"seconds": seconds, "cpu_seconds": cpu}, done.stdout
+    return {"seconds": seconds, "cpu_seconds": cpu}, completed.stdout
 
 
 COMMAND = Benchmark(

@@ -1,4 +1,4 @@
-"""`weft bench estimate`: plans of dissertation section 7.3.3 run on Spark, and what they were estimated to take.
+"""`weft bench estimate`: plans of dissertation section 7.3.3, their estimated and their actual time on Spark.
 
 One plan for each optimizer and technique, over the queries of table 13: the middle of all experiments of table 12. The
 papers estimate by operations per second, weft also by seconds, with weights that are measured in the same run (--quick
@@ -20,7 +20,7 @@ from weft.calibration.file import load_weights
 from weft.calibration.weights import Weights
 from weft.optimizer.cost.seconds import Stream, estimate
 from weft.optimizer.paper_workloads import Shape, generate
-from weft_bench.benchmark import BadSetting, Benchmark, Report, Row, Say, option, whole
+from weft_bench.benchmark import BadSetting, Benchmark, Report, Row, Say, integer, option
 from weft_bench.figures.techniques import COMPARED, MIDDLE, OPTIMIZERS
 from weft_bench.machine import describe_machine, load
 from weft_bench.output.charts import Chart, to_page, to_svg, to_text
@@ -64,7 +64,7 @@ def a_drawing(text: str) -> str:
 
 def a_way(text: str) -> str:
     if text not in ("measured", "kept"):
-        raise BadSetting(f"{text!r} is no way to come by weights; name measured or kept")
+        raise BadSetting(f"weights are measured or kept, not {text!r}")
     return text
 
 
@@ -77,7 +77,7 @@ class EstimateSettings:
     slide: int = option(MIDDLE.maximum_slide, "The longest slide, in seconds.", quick=200)
     rate: int = option(1, "Rows per second.")
     batch: int = option(50_000, "Seconds of stream per batch.", quick=2_000)
-    seed: int = option(1, "Of the queries and the rows.", parse=whole)
+    seed: int = option(1, "Of the queries and the rows.", parse=integer)
     weights: str = option(
         "measured",
         "Measured in this run, or those kept by `weft calibrate`, measured where there are none.",

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft_bench.benchmark import BadSetting, Benchmark, Report, Say, option, whole
+from weft_bench.benchmark import BadSetting, Benchmark, Report, Say, integer, option
 from weft_bench.figures import FIGURES
 from weft_bench.figures.figure import Claim, Figure, Scale
 from weft_bench.machine import describe_machine, load
@@ -24,8 +24,8 @@ SUMMARY = {
     "source": "where it stands in the papers",
     "claims": "what the papers say, what we see, and whether the two agree (null: the sizes that were run cannot tell)",
     "agree": "claims that agree",
-    "differ": "claims that do not; docs/figures.md says why",
-    "load": "the load average at the beginning: times are of others too where it is above the number of cores",
+    "differ": "claims that do not agree; docs/figures.md says why",
+    "load": "load average at the start: above the number of cores, other processes affect the times",
     "drawn": "the file that the drawing was written to",
 }
 
@@ -52,9 +52,9 @@ def a_file(text: str) -> str:
 class FigureSettings:
     name: str = option("4", "Which figure.", parse=a_figure, metavar="NAME", argument=True)
     sizes: str = option("full", "The papers' sizes, or small ones.", quick="quick", parse=a_size, metavar="SIZES")
-    repeat: int = option(3, "Workloads that a point is the mean of.", quick=2)
+    repeat: int = option(3, "Workloads per point, which shows their mean.", quick=2)
     budget: int = option(60, "Seconds that one way of counting may take at one point.", quick=3)
-    seed: int = option(1, "Of the first workload; the others have the next ones.", parse=whole)
+    seed: int = option(1, "Seed of the first workload; the others have the next numbers.", parse=integer)
     draw: str = option("", "Write the drawing to this .svg or .html file.", parse=a_file, metavar="FILE")
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft_bench.benchmark import Benchmark, Report, Row, Say, numbers, option, whole
+from weft_bench.benchmark import Benchmark, Report, Row, Say, integer, numbers, option
 from weft_bench.data.queries import spread
 from weft_bench.machine import describe_machine, load
 
@@ -34,7 +34,7 @@ SUMMARY = {
     "one_job_measured": "windows that the one Spark job was timed for, with all of their filters; the others likewise",
     "signature_bits": "bits that the signatures of most filters take; filters on one column share a number",
     "answers_checked": "whether some queries gave as many answers as plain Spark",
-    "load": "the load average at the beginning: times are of others too where it is above the number of cores",
+    "load": "load average at the start: above the number of cores, other processes affect the times",
 }
 
 
@@ -46,9 +46,9 @@ class FiltersSettings:
     windows: int = option(30, "Different windows.", quick=6)
     rows: int = option(5_000_000, "Rows.", quick=100_000)
     keys: int = option(10, "Different group keys.")
-    budget: int = option(60, "Seconds that each of the rivals may take; begun is finished.", quick=3)
+    budget: int = option(60, "Seconds that each rival may take; a running query is finished.", quick=3)
     repeat: int = option(2, "Turns that weft takes; the shortest counts.", quick=1)
-    seed: int = option(1, "Of rows and queries.", parse=whole)
+    seed: int = option(1, "Of rows and queries.", parse=integer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _make_rows(spark: SparkSession, folder: Path, rows: int, settings: FiltersSe
 
 
 def _warm_up(small: DataFrame, queries: Sequence[FilterQuery]) -> bool:
-    """Everybody over few rows. Whether some queries have as many answers as plain Spark gives."""
+    """Run all engines over few rows. Returns whether some queries have as many answers as in plain Spark."""
     answers: dict[str, int] = {}
 
     def count(batch: int, tables: Any) -> None:
@@ -168,10 +168,10 @@ def _take_turns(
         row("weft", time.perf_counter() - begun, len(queries), answers=metrics.answers, bits=bits)
     if last:
         windows = len({query.window for query in queries})
-        taken = _one_job(table, queries, settings.budget)
-        row("one_job", sum(taken) / len(taken) * windows, len(taken))
-        taken = _separate(table, small, queries, settings.budget)
-        row("separate", sum(taken) / len(taken) * len(queries), len(taken))
+        seconds_taken = _one_job(table, queries, settings.budget)
+        row("one_job", sum(seconds_taken) / len(seconds_taken) * windows, len(seconds_taken))
+        seconds_taken = _separate(table, small, queries, settings.budget)
+        row("separate", sum(seconds_taken) / len(seconds_taken) * len(queries), len(seconds_taken))
     return rows
 
 
@@ -188,7 +188,7 @@ def _one_job(table: DataFrame, queries: Sequence[FilterQuery], budget: float) ->
     windows: dict[str, list[FilterQuery]] = {}
     for query in sorted(queries, key=lambda q: (q.overlap, q.slide, q.name)):
         windows.setdefault(query.window, []).append(query)
-    taken: list[float] = []
+    seconds_taken: list[float] = []
     for window, some in spread(list(windows.items())):
         calls = ", ".join(
             f"count(*) FILTER (WHERE {q.where}) AS {q.name}_n, sum(price) FILTER (WHERE {q.where}) AS {q.name}_s"
@@ -197,24 +197,24 @@ def _one_job(table: DataFrame, queries: Sequence[FilterQuery], budget: float) ->
         text = f"SELECT k, window.start AS begin, {calls} FROM events GROUP BY k, {window}"
         begun = time.perf_counter()
         table.sparkSession.sql(text).write.format("noop").mode("overwrite").save()
-        taken.append(time.perf_counter() - begun)
-        if sum(taken) >= budget:
+        seconds_taken.append(time.perf_counter() - begun)
+        if sum(seconds_taken) >= budget:
             break
-    return taken
+    return seconds_taken
 
 
 def _separate(table: DataFrame, small: DataFrame, queries: Sequence[FilterQuery], budget: float) -> list[float]:
     """Seconds of queries spread over the overlaps, which are what a query costs, until the budget is used up."""
-    taken: list[float] = []
+    seconds_taken: list[float] = []
     for query in spread(sorted(queries, key=lambda q: (q.overlap, q.slide, q.name))):
-        if sum(taken) >= budget:
+        if sum(seconds_taken) >= budget:
             break
         for rows in (small, table):
             rows.createOrReplaceTempView("events")
             begun = time.perf_counter()
             rows.sparkSession.sql(query.sql).write.format("noop").mode("overwrite").save()
-        taken.append(time.perf_counter() - begun)
-    return taken
+        seconds_taken.append(time.perf_counter() - begun)
+    return seconds_taken
 
 
 def summarise(rows: Sequence[Row]) -> dict[str, Any]:

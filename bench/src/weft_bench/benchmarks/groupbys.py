@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from weft_bench.benchmark import BadSetting, Benchmark, Report, Row, Say, option, whole, words
+from weft_bench.benchmark import BadSetting, Benchmark, Report, Row, Say, integer, option, words
 from weft_bench.machine import describe_machine, load
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 GROUP_BYS = ("a", "b", "c", "d", "ab", "ac", "ad", "bc", "bd", "cd", "abc", "bcd")
 RATE = 50_000
-"""Packets a second of event time."""
+"""Packets per second of event time."""
 
 FILES = 4
 """Each is drawn by itself: flows end where a file does."""
 
 WARM_SHARE = 20
-"""Everybody warms up on so small a part of the rows."""
+"""All engines warm up on this share of the rows."""
 
 RIVALS = ("grouping_sets", "separate", "weft_rows", "weft_lfta")
 
@@ -40,13 +40,13 @@ SUMMARY = {
     "clustered_configuration": "what feeds what, packets in flows",
     "uniform_configuration": "the same for as many groups as rows: no phantom should be there",
     "answers_checked": "whether all gave as many rows",
-    "load": "the load average at the beginning: times are of others too where it is above the number of cores",
+    "load": "load average at the start: above the number of cores, other processes affect the times",
 }
 
 
-def known(text: str) -> tuple[str, ...]:
+def packet_kinds(text: str) -> tuple[str, ...]:
     """
-    >>> known("uniform")
+    >>> packet_kinds("uniform")
     ('uniform',)
     """
     names = words(text)
@@ -58,17 +58,20 @@ def known(text: str) -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True)
 class GroupbysSettings:
     data: tuple[str, ...] = option(
-        ("clustered", "uniform"), "Kinds of packets: in flows, or drawn at random.", parse=known, metavar="NAME,NAME"
+        ("clustered", "uniform"),
+        "Kinds of packets: in flows, or drawn at random.",
+        parse=packet_kinds,
+        metavar="NAME,NAME",
     )
     rows: int = option(30_000_000, "Packets in flows.", quick=400_000)
     uniform: int = option(1_000_000, "Packets with attributes drawn at random.", quick=60_000)
     window: int = option(20, "Seconds of a window; one begins when another ends.")
     repeat: int = option(3, "Turns of weft and GROUPING SETS; the shortest counts. The others have one.", quick=1)
-    seed: int = option(1, "Of the packets.", parse=whole)
+    seed: int = option(1, "Of the packets.", parse=integer)
 
 
 Engine = Callable[[Any, int], "tuple[int, str | None]"]
-"""Answers the group-bys over a table for a length of windows: how many rows that gave, and what fed what."""
+"""Answers the group-bys over a table for a window length: the number of rows, and which table fed which."""
 
 
 def run(settings: GroupbysSettings, say: Say) -> Report:
@@ -158,7 +161,7 @@ def _weft(
     phantoms: Literal["auto", "always", "never"],
     groupings: Literal["auto", "native", "lfta"],
 ) -> tuple[int, str | None]:
-    """Weaving and counting groups are in its time."""
+    """The time includes planning and counting groups."""
     from weft.spark import weave
 
     job = weave(table, _texts(window), phantoms=phantoms, groupings=groupings)

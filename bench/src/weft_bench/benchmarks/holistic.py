@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from weft_bench.benchmark import Benchmark, Report, Row, Say, option, whole
+from weft_bench.benchmark import Benchmark, Report, Row, Say, integer, option
 from weft_bench.data.queries import BenchQuery, sample_order
 from weft_bench.machine import PeakMemory, describe_machine, load
 
@@ -44,9 +44,9 @@ SUMMARY = {
     "approximate_ratio": "the same for sketches over Spark's approximate functions; the bar is 20",
     "exact_rows_per_second": "weft, all queries, exact",
     "approximate_rows_per_second": "weft, all queries, approximate",
-    "exact_synopsis_bytes": "what weft's partials held of the values, in all buckets",
+    "exact_synopsis_bytes": "bytes of values in weft's partials, in all buckets",
     "approximate_synopsis_bytes": "the same for sketches",
-    "peak_memory_bytes": "most that the driver (Python and JVM) and the Python workers held in a run of weft",
+    "peak_memory_bytes": "peak memory of the driver (Python and JVM) and the Python workers in a run of weft",
     "answers_checked": "whether a query of each aggregate gave the rows of spark.sql where sketches are exact",
 }
 
@@ -58,16 +58,16 @@ class HolisticSettings:
     keys: int = option(1_000, "Different group keys.", quick=100)
     budget: int = option(45, "Seconds that plain Spark may take with each form; the rest is scaled.", quick=1)
     checked: int = option(40_000, "Rows that the answers are compared on.", quick=5_000)
-    seed: int = option(1, "Of rows and queries.", parse=whole)
+    seed: int = option(1, "Of rows and queries.", parse=integer)
 
 
 def run(settings: HolisticSettings, say: Say) -> Report:
     from weft.calibration.measure.events import make_events
     from weft.spark import local_session
 
-    asked = {form: make_queries(form, settings.queries, settings.seed) for form in FORMS}
-    # Where kernels are not compiled yet, those that plans need take as long as Spark takes to start: side by side.
-    planning = Thread(target=_plan, args=(asked["exact"],))
+    queries_by_form = {form: make_queries(form, settings.queries, settings.seed) for form in FORMS}
+    # Compiling the kernels that plans need takes as long as starting Spark, so both run at the same time.
+    planning = Thread(target=_plan, args=(queries_by_form["exact"],))
     planning.start()
     spark = local_session()
     folder = Path(tempfile.mkdtemp(prefix="weft-bench-"))
@@ -79,9 +79,9 @@ def run(settings: HolisticSettings, say: Say) -> Report:
         events = make_events(spark, folder / "events", **made)
         small = events.table(spark, settings.checked).persist()
         planning.join()
-        for form, queries in asked.items():
+        for form, queries in queries_by_form.items():
             say(f"comparing {form} answers on {settings.checked:,} rows")
-            # Before it counts: what a first run compiles, kernels and the JVM's code, is no part of what a run takes.
+            # Not counted: a first run includes the compilation of kernels and of the JVM's code.
             checked = _same_answers(small, queries, say) and checked
             rows.append(_weft(events.table(spark), queries, form, settings.rows, say))
             rows.append(_separate(events.table(spark), queries, form, settings, say))
@@ -107,7 +107,7 @@ def make_queries(form: str, count: int, seed: int) -> list[BenchQuery]:
 
 
 def _weft(table: DataFrame, queries: Sequence[BenchQuery], form: str, rows: int, say: Say) -> Row:
-    """Weaving is in its time, and so is every answer, made and let go."""
+    """The time includes planning and every answer, computed and discarded."""
     from weft.spark import weave
 
     busy = load()
@@ -122,7 +122,7 @@ def _weft(table: DataFrame, queries: Sequence[BenchQuery], form: str, rows: int,
 
 
 def _separate(table: DataFrame, queries: Sequence[BenchQuery], form: str, settings: HolisticSettings, say: Say) -> Row:
-    """Each query by itself until the budget is used up, and one of each aggregate at least."""
+    """Each query alone until the budget is used up, but at least one per aggregate."""
     table.createOrReplaceTempView("events")
     busy, seconds, answers, measured = load(), 0.0, 0, 0
     for query in in_turn(queries):
@@ -137,7 +137,7 @@ def _separate(table: DataFrame, queries: Sequence[BenchQuery], form: str, settin
 
 
 def in_turn(queries: Sequence[BenchQuery]) -> list[BenchQuery]:
-    """One of each aggregate after another, those of each spread over the overlaps, which are what a query costs."""
+    """Aggregates in turn, each with queries spread over the overlaps, which determine the cost of a query."""
     alike: dict[str, list[BenchQuery]] = {}
     for query in queries:
         alike.setdefault(query.aggregate, []).append(query)
@@ -146,7 +146,7 @@ def in_turn(queries: Sequence[BenchQuery]) -> list[BenchQuery]:
 
 
 def _answered(frame: DataFrame) -> int:
-    """Every row made and let go."""
+    """Compute every row and discard it."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
@@ -209,8 +209,8 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         summary[f"{form}_rows_per_second"] = woven["rows_per_second"]
         summary[f"{form}_synopsis_bytes"] = woven["synopsis_bytes"]
     peaks = [r for r in rows if r["engine"] == "weft" and r["peak_memory_driver_bytes"] is not None]
-    held = [r["peak_memory_driver_bytes"] + r["peak_memory_workers_bytes"] for r in peaks]
-    return {**summary, "peak_memory_bytes": max(held, default=None)}
+    peak_bytes = [r["peak_memory_driver_bytes"] + r["peak_memory_workers_bytes"] for r in peaks]
+    return {**summary, "peak_memory_bytes": max(peak_bytes, default=None)}
 
 
 HOLISTIC_BENCH = Benchmark(

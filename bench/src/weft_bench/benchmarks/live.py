@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from weft.model import ACQ
 from weft.optimizer import TECHNIQUES, Cost, optimize
 from weft.sql import parse
-from weft_bench.benchmark import Benchmark, Report, Row, Say, option, whole
+from weft_bench.benchmark import Benchmark, Report, Row, Say, integer, option
 from weft_bench.data.queries import BenchQuery, make_queries
 from weft_bench.incremental_planning import IncrementalPlan, add, begin, delete
 from weft_bench.machine import describe_machine, load
@@ -51,7 +51,7 @@ class LiveSettings:
         "0.1", "By what share an amended plan may cost above the curve.", parse=str, metavar="SHARE"
     )
     gigabytes: str = option("1", "State to begin again from.", quick="0.02", parse=str, metavar="GIB")
-    seed: int = option(1, "Of rows, queries and changes.", parse=whole)
+    seed: int = option(1, "Of rows, queries and changes.", parse=integer)
 
 
 def run(settings: LiveSettings, say: Say) -> Report:
@@ -185,7 +185,7 @@ def _recovery(settings: LiveSettings, folder: Path, summary: dict[str, Any], say
 
 
 BYTES_A_ROW = 26
-"""State that a row leaves, where nearly every row has a slice and group of its own."""
+"""Bytes of state per row, if nearly every row has its own slice and group."""
 
 
 class _FileFeed:

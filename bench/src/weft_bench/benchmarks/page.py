@@ -30,9 +30,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SUMMARY = {
     "first_picture_ms": "from asking for the page to the plan's first drawing, the median of three",
     "page_bytes": "files of the page, in bytes",
-    "plan_frames_per_second": "frames a second while the pointer moves over the plan",
+    "plan_frames_per_second": "frames per second while the pointer moves over the plan",
     "plan_longest_ms": "the longest time between two of them",
-    "answers_frames_per_second": "frames a second while answers come and are drawn",
+    "answers_frames_per_second": "frames per second while answers come and are drawn",
     "answers_longest_ms": "the longest time between two of them",
     "answers_per_second": "answers that the job gave a second meanwhile",
 }
@@ -49,11 +49,11 @@ FRAMES = """async (seconds) => {
 
 
 class NoBrowser(WeftError):
-    """Nothing to look at the page with."""
+    """There is no browser for the page."""
 
 
 class ServiceDidNotStart(WeftError):
-    """The service that was to be looked at did not start."""
+    """The service did not start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,9 @@ def _wander(page: Page) -> Iterator[None]:
 
 def _frames(page: Page, seconds: int, moving: Iterator[None]) -> Row:
     page.evaluate(f"window.frames_seen = ({FRAMES})({seconds}); undefined")
-    done = page.evaluate("performance.now()") + 1000 * seconds
+    deadline = page.evaluate("performance.now()") + 1000 * seconds
     for _ in moving:
-        if page.evaluate("performance.now()") >= done:
+        if page.evaluate("performance.now()") >= deadline:
             break
     times = page.evaluate("window.frames_seen")
     gaps = sorted(after - before for before, after in pairwise(times))
@@ -194,7 +194,7 @@ def queries(number: int) -> str:
 
 PAGE = Benchmark(
     name="page",
-    about="the page of a service with a thousand queries in a real browser: its first picture, and frames a second",
+    about="the page of a service with a thousand queries in a real browser: its first picture, and frames per second",
     summary=SUMMARY,
     settings=PageSettings,
     run=run,

@@ -18,16 +18,16 @@ from weft.optimizer.phantoms import (
     choose,
     configurations,
 )
-from weft_bench.benchmark import Benchmark, Report, Row, Say, option, whole
+from weft_bench.benchmark import Benchmark, Report, Row, Say, integer, option
 from weft_bench.machine import describe_machine, load
 
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 REPEATS = 3
-"""Each choice is timed so often, and the shortest counts: others use the machine too."""
+"""Runs of each choice, of which the shortest counts: other processes use the machine too."""
 
 SUMMARY = {
     "workloads": "sets of group-bys that phantoms were chosen for",
-    "candidates_most": "phantoms looked at, at most",
+    "candidates_most": "most phantoms that were considered",
     "choose_milliseconds_median": "GC with SL, counting the candidates and estimating their groups",
     "choose_milliseconds_most": "the same at most; the bar is 100",
     "choose_cpu_milliseconds_most": "the same in processor time, which others on the machine disturb less",
@@ -37,7 +37,7 @@ SUMMARY = {
     "gc_over_epes_most": "the same at most; the bar for the paper's groups is 1.2",
     "sl_over_es_mean": "cost of a configuration with SL over the best division of memory, on average; the bar is 1.05",
     "sl_over_es_most": "the same at most",
-    "load": "the load average at the beginning: times are of others too where it is above the number of cores",
+    "load": "load average at the start: above the number of cores, other processes affect the times",
 }
 
 
@@ -47,7 +47,7 @@ class PhantomsSettings:
     attributes: int = option(8, "Attributes that they are drawn from, 26 at most.")
     workloads: int = option(20, "Sets of group-bys.", quick=4)
     small: int = option(60, "Sets of 4 group-bys over 4 attributes.", quick=6)
-    seed: int = option(1, "Of the first set.", parse=whole)
+    seed: int = option(1, "Of the first set.", parse=integer)
 
 
 def draw_queries(random: Random, number: int, attributes: int) -> list[Relation]:
@@ -99,11 +99,11 @@ def _timed(settings: PhantomsSettings, seed: int) -> Row:
     random = Random(seed)
     attributes = min(settings.attributes, len(NAMES))
     queries = draw_queries(random, settings.queries, attributes)
-    known, memory = draw_statistics(random, attributes), float(random.choice((100_000, 400_000, 1_600_000)))
+    statistics, memory = draw_statistics(random, attributes), float(random.choice((100_000, 400_000, 1_600_000)))
     taken, worked = [], []
     for _ in range(REPEATS):
         begun, begun_work = perf_counter(), process_time()
-        choice = choose(queries, known, memory)
+        choice = choose(queries, statistics, memory)
         taken.append(perf_counter() - begun)
         worked.append(process_time() - begun_work)
     return {
@@ -122,12 +122,12 @@ def _against_all(seed: int) -> Row:
     """Emptying tables costs nothing here: then the best division is known to a hundredth of the memory."""
     random = Random(seed)
     queries = draw_queries(random, 4, 4)
-    known = replace(draw_statistics(random, 4), rows=inf)
+    statistics = replace(draw_statistics(random, 4), rows=inf)
     memory = float(random.choice((20_000, 40_000, 100_000)))
-    choice, best = (choose(queries, known, memory, chooser=chooser) for chooser in ("gc", "epes"))
+    choice, best = (choose(queries, statistics, memory, chooser=chooser) for chooser in ("gc", "epes"))
     some = configurations(queries)[::5]
     ratios = [
-        allocate(c, known, memory, ProbeCosts()).cost / allocate(c, known, memory, ProbeCosts(), "es").cost
+        allocate(c, statistics, memory, ProbeCosts()).cost / allocate(c, statistics, memory, ProbeCosts(), "es").cost
         for c in some
     ]
     return {

@@ -19,7 +19,7 @@ from weft.optimizer.edge_counting import bit_set, edge_rate, exact, f1
 from weft.optimizer.merge.greedy import Weaving
 from weft.optimizer.merge.part import equal_edges
 from weft.optimizer.paper_workloads import Shape, generate
-from weft_bench.benchmark import Benchmark, Report, Row, Say, option, whole
+from weft_bench.benchmark import Benchmark, Report, Row, Say, integer, option
 from weft_bench.machine import describe_machine, load
 from weft_bench.rivals.planners import merge_pair_by_pair, prototype_density
 
@@ -75,7 +75,7 @@ class PlanSettings:
     random: int = option(1_000, "Windows with random slides.", quick=100)
     rate: str = option("0.05", "Rows per second for those.", parse=str, metavar="RATE")
     budget: int = option(120, "Seconds after which a plan is given up and its row says cut.", quick=15)
-    seed: int = option(1, "Of everything drawn.", parse=whole)
+    seed: int = option(1, "Of everything drawn.", parse=integer)
 
 
 def run(settings: PlanSettings, say: Say) -> Report:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from weft_bench.benchmark import BadSetting, Benchmark, Report, Row, Say, option, whole, words
+from weft_bench.benchmark import BadSetting, Benchmark, Report, Row, Say, integer, option, words
 from weft_bench.benchmarks.figure import a_figure, a_size, agrees_in_words
 from weft_bench.figures import FIGURES
 from weft_bench.figures.figure import Claim, Figure, Scale
@@ -21,7 +21,7 @@ SUMMARY = {
     "figures": "figures and tables that were run",
     "claims": "what the papers say of them",
     "agree": "claims that agree",
-    "differ": "claims that do not; docs/figures.md says why",
+    "differ": "claims that do not agree; docs/figures.md says why",
     "undecided": "claims that the sizes that were run cannot tell",
     "page": "the page that was written",
 }
@@ -36,9 +36,9 @@ class ReportSettings:
     out: str = option("report", "The folder that page and pictures are written to.", parse=str, metavar="DIR")
     only: tuple[str, ...] = option((), "Some figures, with commas between them.", parse=some_figures, metavar="NAMES")
     sizes: str = option("full", "The papers' sizes, or small ones.", quick="quick", parse=a_size, metavar="SIZES")
-    repeat: int = option(3, "Workloads that a point is the mean of.", quick=1)
+    repeat: int = option(3, "Workloads per point, which shows their mean.", quick=1)
     budget: int = option(60, "Seconds that one way of counting may take at one point.", quick=2)
-    seed: int = option(1, "Of the first workload; the others have the next ones.", parse=whole)
+    seed: int = option(1, "Seed of the first workload; the others have the next numbers.", parse=integer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What synchronised schedules gain: the policies of paper 4 on its workload, by simulation, and how good hybrid is."""
+"""The gain of synchronised schedules: the policies of paper 4 on its workload, simulated, and the cost of hybrid."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from time import perf_counter
 from weft.schedule import POLICIES, groups, schedule_cost, shorten, sub_groups
 from weft.schedule.periods import merge_greedily
 from weft.schedule.task import merged
-from weft_bench.benchmark import Benchmark, Report, Row, Say, numbers, option, whole
+from weft_bench.benchmark import Benchmark, Report, Row, Say, integer, numbers, option
 from weft_bench.figures.figure import mean
 from weft_bench.figures.schedule.setting import FIELDS, HIGH, LOW, SPEED, Counters, draw, play
 from weft_bench.machine import describe_machine, load
@@ -31,7 +31,7 @@ SUMMARY = {
     "hybrid_tasks_percent": "of the tasks that conservative has; the paper: often half",
     "hybrid_over_conservative_cost": "modelled cost, the mean of all groups",
     "hybrid_over_aggressive_cost": "the same",
-    "greedy_over_optimum_cost_most": "merge after merge against dynamic programming, the most of all groups",
+    "greedy_over_optimum_cost_most": "greedy merging against dynamic programming, the most of all groups",
     "proven_percent": "groups for which the optimum is proven",
     "choose_milliseconds_most": "periods of one group by dynamic programming",
     "load": "the load average at the beginning: it disturbs the time of choosing; the rest is simulated",
@@ -43,10 +43,10 @@ class ScheduleSettings:
     queries: tuple[int, ...] = option(
         (5, 10, 20, 30), "Queries per group, of eight groups.", quick=(5, 30), parse=numbers, metavar="N,N"
     )
-    repeat: int = option(5, "Workloads that a point is the mean of.", quick=2)
-    speed: int = option(SPEED, "Counters that are combined a second.")
+    repeat: int = option(5, "Workloads per point, which shows their mean.", quick=2)
+    speed: int = option(SPEED, "Counters that are combined per second.")
     seconds: int = option(200, "Simulated.")
-    seed: int = option(1, "Of the first workload; the others have the next ones.", parse=whole)
+    seed: int = option(1, "Seed of the first workload; the others have the next numbers.", parse=integer)
 
 
 def run(settings: ScheduleSettings, say: Say) -> Report:
@@ -92,7 +92,7 @@ def run(settings: ScheduleSettings, say: Say) -> Report:
 
 
 def _over(one: float, other: float) -> float:
-    """Latencies may be 0: then there is nothing to gain, or a thousandth of an update stands for it."""
+    """A latency may be 0: if both are, there is nothing to gain; otherwise it counts as a thousandth of an update."""
     return 1.0 if one == other else one / max(other, 1e-3)
 
 

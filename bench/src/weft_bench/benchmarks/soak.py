@@ -1,7 +1,7 @@
 """A job at a steady rate for a long time: memory and disk must not grow with it.
 
-What a JVM holds of the machine is no measure of what it needs: it takes as much as it may before it collects. So each
-look has it collect first, and what is left is what the driver holds on to.
+The memory of a JVM does not show what it needs: it takes all it may before it collects garbage. So each sample collects
+first, and the rest is what the driver really keeps.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ def _change(running: Any, number: int) -> None:
 
 def _look(running: Any, spark: SparkSession, folder: Path) -> Row:
     metrics = running.metrics()
-    return {**_held(spark, folder), **{name: metrics[name] for name in ("batch", "rows", "lag_seconds")}}
+    return {**_memory_and_disk(spark, folder), **{name: metrics[name] for name in ("batch", "rows", "lag_seconds")}}
 
 
-def _held(spark: SparkSession, folder: Path) -> dict[str, int | None]:
+def _memory_and_disk(spark: SparkSession, folder: Path) -> dict[str, int | None]:
     heap, code = _collected(spark)
     memory = memory_now()
     sizes = []
@@ -126,10 +126,10 @@ def _held(spark: SparkSession, folder: Path) -> dict[str, int | None]:
 
 
 def _collected(spark: SparkSession) -> tuple[int, int]:
-    """What the driver's JVM uses after a collection: heap, and the rest. The batch that runs is in it.
+    """Memory of the driver's JVM after a collection: heap, and the rest. It includes the running batch.
 
-    Spark lets go of shuffles and broadcasts only after a garbage collection found them unused: what those held
-    goes with the next look.
+    Spark releases shuffles and broadcasts only after a garbage collection finds them unused: their memory is freed by
+    the next sample.
     """
     jvm: Any = spark.sparkContext._jvm
     jvm.java.lang.System.gc()

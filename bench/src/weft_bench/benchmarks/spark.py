@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft_bench.benchmark import Benchmark, Report, Row, Say, numbers, option, whole, words
+from weft_bench.benchmark import Benchmark, Report, Row, Say, integer, numbers, option, words
 from weft_bench.data.queries import make_queries, sample_order
 from weft_bench.machine import PeakMemory, describe_machine, load
 
@@ -21,7 +21,7 @@ RATE = 3_700
 """Rows per second of event time: 20 million rows are an hour and a half."""
 
 FEW_KEYS = 100
-"""So few groups that rows, not answers, are the work: there a hundred queries should cost little more than one."""
+"""Few groups, so that rows, not answers, are the work: then a hundred queries should cost little more than one."""
 
 WARM_ROWS = 100_000
 CHECKED_QUERIES = 3
@@ -33,12 +33,12 @@ SUMMARY = {
     "one_job_ratio_10": "weft over Spark with all 10 queries in one batch job",
     "one_job_ratio_100": "weft over Spark with all 100 queries in one batch job",
     "wall_100_over_1_at_100_keys": "time of 100 queries in weft over that of one query, with 100 keys",
-    "rows_per_second_100": "weft, 100 queries, answers made and let go (sink noop)",
+    "rows_per_second_100": "weft, 100 queries, answers discarded (sink noop)",
     "answers_per_second_100": "weft, 100 queries, sink noop",
     "parquet_over_noop_100": "time with the parquet sink over that with noop, 100 queries",
     "duckdb_rows_per_second_100": "with --rivals duckdb: one-second tiles in batch, then each of 100 queries from them",
     "polars_rows_per_second_100": "with --rivals polars: the same",
-    "peak_memory_bytes": "most that the driver (Python and JVM) and the Python workers held in a run of weft",
+    "peak_memory_bytes": "peak memory of the driver (Python and JVM) and the Python workers in a run of weft",
     "answers_checked": "whether weft and spark.sql gave as many answers, for some queries of each point on a slice",
 }
 
@@ -53,7 +53,7 @@ class SparkSettings:
     repeat: int = option(1, "Turns of each engine at a point; rates are over all of them.")
     budget: int = option(100, "Seconds that plain Spark may take at a point, all turns together.", quick=1)
     batches: int = option(4, "Micro-batches that the stream is read in.", quick=2)
-    seed: int = option(1, "Of rows and queries.", parse=whole)
+    seed: int = option(1, "Of rows and queries.", parse=integer)
     rivals: tuple[str, ...] = option(
         (), "Batch engines to run too, if installed: duckdb, polars.", parse=words, metavar="NAMES"
     )

@@ -1,4 +1,4 @@
-"""State written a batch: it should grow with the batch, not with the window."""
+"""State written per batch: it should grow with the batch, not with the window."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from weft_bench.benchmark import Benchmark, Report, Row, Say, option, whole
+from weft_bench.benchmark import Benchmark, Report, Row, Say, integer, option
 from weft_bench.machine import PeakMemory, describe_machine, load
 
 if TYPE_CHECKING:
@@ -26,16 +26,16 @@ WARM_BATCHES = 2
 SUMMARY = {
     "state_bytes_per_row_first_quarter": "bytes of state and records written for a row, 1-hour range, first quarter",
     "state_bytes_per_row_last_quarter": "the same for the last quarter",
-    "growth": "last quarter over first: 1 where what is written does not depend on what is kept",
-    "growth_mean": "last half over first, means: they have in them whatever is written only now and then",
-    "hour_over_minute": "bytes written a batch for a 1-hour range over those for a 1-minute range, medians",
+    "growth": "last quarter over first: 1 if the bytes written do not depend on the state that is kept",
+    "growth_mean": "last half over first, means: they include what is not written in every batch",
+    "hour_over_minute": "bytes written per batch for a 1-hour range over those for a 1-minute range, medians",
     "hour_over_minute_mean": "the same of the means",
     "kept_bytes_hour": "state kept after the last batch, 1-hour range",
     "kept_bytes_minute": "state kept after the last batch, 1-minute range",
     "batch_seconds_hour_first_quarter": "median time of a batch, 1-hour range",
     "batch_seconds_hour_last_quarter": "the same for the last quarter",
     "batch_seconds_minute_last_quarter": "the same for a 1-minute range",
-    "peak_memory_bytes": "most that the driver (Python and JVM) and the Python workers held",
+    "peak_memory_bytes": "peak memory of the driver (Python and JVM) and the Python workers",
 }
 
 
@@ -45,7 +45,7 @@ class StateSettings:
     step: int = option(60, "Seconds of event time in a batch.", quick=8)
     rate: int = option(5_000, "Rows per second of event time.", quick=1_000)
     keys: int = option(10_000, "Different group keys.")
-    seed: int = option(1, "Of the rows.", parse=whole)
+    seed: int = option(1, "Of the rows.", parse=integer)
 
 
 def run(settings: StateSettings, say: Say) -> Report:
@@ -80,7 +80,7 @@ def run(settings: StateSettings, say: Say) -> Report:
 
 
 def _stream(spark: Any, events: Events, length: str, checkpoint: Path, say: Say) -> list[Row]:
-    """A batch for each file. Not drained: a stream that goes on has no end to answer for."""
+    """One batch per file. Not drained: open windows are not answered at the end."""
     from weft.spark import weave
 
     sql = f"SELECT k, window, sum(v) AS x FROM events GROUP BY k, window(ts, '{length}', '{SLIDE}')"
@@ -123,7 +123,7 @@ def _watch(running: Run, say: Say) -> dict[int, int]:
 
 
 def ends(rows: Sequence[Row], parts: int) -> tuple[list[Row], list[Row]]:
-    """The first and the last of so many parts of the batches, at least one batch each.
+    """The first and the last of equal parts of the batches, at least one batch each.
 
     Some things are written every few batches: a quarter may have none of them, a half has its share.
     """
@@ -161,7 +161,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
 
 STATE = Benchmark(
     name="state",
-    about="bytes of state written a batch for a 1-hour range in 1-second slices, and for a 1-minute range",
+    about="bytes of state written per batch for a 1-hour range in 1-second slices, and for a 1-minute range",
     summary=SUMMARY,
     settings=StateSettings,
     run=run,

@@ -23,15 +23,15 @@ SERVERS, SERVER_PORTS, ENDPOINTS = 600, 570, 900
 TRIPLES, GROUPS = 2117, 2837
 
 FLOW, INTERLEAVED = 30, 20
-"""Packets a flow, and flows under way at the same time, in the mean."""
+"""Mean number of packets per flow, and of flows at the same time."""
 
 VALUES = 1 << 14
-"""Of an attribute by itself: pairs of them are 270 million."""
+"""Values of a single attribute: two attributes have 270 million pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packets:
-    """A row a packet, a column an attribute, in the order of arrival."""
+    """One row per packet, one column per attribute, in the order of arrival."""
 
     values: Ints
 
@@ -53,7 +53,7 @@ class Packets:
 
 
 def headers(seed: int) -> Ints:
-    """The different headers, a row each."""
+    """The distinct headers, one per row."""
     random = np.random.default_rng(seed)
     server = _cover(random, ENDPOINTS, SERVERS)
     server_port = _cover(random, ENDPOINTS, SERVER_PORTS)
@@ -69,7 +69,7 @@ def headers(seed: int) -> Ints:
 
 
 def clustered(rows: int, seed: int, part: int = 0) -> Packets:
-    """Every header has a flow before one has more than another; a flow has 30 packets in the mean, geometric.
+    """Every header has a flow before any has a second one; a flow has 30 packets on average, geometric.
 
     Parts of one seed have the same headers.
     """
@@ -96,12 +96,12 @@ def uniform(rows: int, seed: int) -> Packets:
 
 
 def _cover(random: np.random.Generator, number: int, values: int) -> Ints:
-    """So many draws that each value is among them."""
+    """Draws that include each value at least once."""
     return random.permutation(np.concatenate([np.arange(values), random.integers(0, values, number - values)]))
 
 
 def _distinct(random: np.random.Generator, number: int, left: int, right: int) -> Ints:
-    """So many different pairs, as `left * right` numbers, in which each of both sides occurs."""
+    """Distinct pairs, as `left * right` numbers, in which each value of both sides occurs."""
     pairs = np.unique(_cover(random, number, left) * right + _cover(random, number, right))
     while len(pairs) < number:
         more = random.integers(0, left * right, number - len(pairs))
@@ -110,12 +110,12 @@ def _distinct(random: np.random.Generator, number: int, left: int, right: int) -
 
 
 def one_a_flow(rows: int, seed: int) -> Packets:
-    """What `clustered` is without its clusters: a packet stands for a flow, and headers come equally often."""
+    """`clustered` without clusters: one packet per flow, and headers are equally frequent."""
     kinds = headers(seed)
     return Packets(kinds[np.random.default_rng(seed + 1).permutation(np.arange(rows) % len(kinds))])
 
 
 def independent(rows: int, seed: int, part: int = 0) -> Packets:
-    """Each attribute by itself, any of its values at any time: two attributes have nearly a group a row."""
+    """Each attribute is independent and uniform: two attributes have nearly one group per row."""
     random = np.random.default_rng(seed + 1 if not part else (seed + 1, part))
     return Packets(random.integers(0, VALUES, (rows, len(ATTRIBUTES))))

@@ -49,7 +49,7 @@ def make_queries(count: int, seed: int) -> list[BenchQuery]:
 
 
 def sample_order(queries: Sequence[BenchQuery]) -> list[BenchQuery]:
-    """An order of which every beginning is spread over the overlaps, which are what a query costs plain Spark."""
+    """An order of which every prefix covers the overlaps evenly: the cost of a query in plain Spark is its overlap."""
     return spread(sorted(queries, key=lambda q: (q.overlap, q.slide, q.name)))
 
 

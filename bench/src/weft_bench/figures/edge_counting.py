@@ -194,14 +194,14 @@ def table_6(scale: Scale, say: Say) -> list[Row]:
         x = which.parameter
         rows = experiment(replace(which, quick=which.quick[:2]), some, say)
         slower, table = ratios(rows, "bit set", "F1", x), ratios(rows, "F1", "F1 + table", x)
-        done = {s: [r[x] for r in rows if r["series"] == s and r["seconds"]] for s in ("bit set", "F1")}
+        finished = {s: [r[x] for r in rows if r["series"] == s and r["seconds"]] for s in ("bit set", "F1")}
         lines.append(
             {
                 "series": "ours",
                 "experiment": which.number,
                 "parameter": x,
-                "bit_set_finished": [f"{v:g}" for v in done["bit set"]],
-                "f1_finished": [f"{v:g}" for v in done["F1"]],
+                "bit_set_finished": [f"{v:g}" for v in finished["bit set"]],
+                "f1_finished": [f"{v:g}" for v in finished["F1"]],
                 "average": mean(slower) if slower else None,
                 "most": max(slower) if slower else None,
                 "paper_average": which.ratios[0],

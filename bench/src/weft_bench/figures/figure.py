@@ -1,4 +1,4 @@
-"""What a figure of the papers is: what it draws, what the papers say about it, and how ours is made."""
+"""A figure of the papers: its rows, its charts, and the claims of the papers about it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Scale:
 
 
 NOTE = "-"
-"""Stands where a paper says nothing."""
+"""In place of a claim, for a note on weft alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the papers say, and what we see; None where the sizes that were run cannot tell."""
+    """What the papers say, and what we measure; `agrees` is None if the sizes of this run cannot tell."""
 
     paper: str
     ours: str
@@ -42,7 +42,7 @@ class Claim:
 
     @property
     def is_note(self) -> bool:
-        """Said of weft alone: the papers cannot agree with it."""
+        """A note on weft alone, which the papers say nothing about."""
         return self.paper == NOTE
 
 
@@ -65,7 +65,7 @@ class Figure:
     log_y: bool = False
     drawn: bool = True
     panels: Callable[[Row], str] = field(default=lambda row: "")
-    """Which of several pictures side by side a row belongs to."""
+    """The panel that a row belongs to, if the figure has several."""
 
     def charts(self, rows: Sequence[Row]) -> list[Chart]:
         if not self.drawn:
@@ -83,7 +83,7 @@ class Figure:
 
 
 def value(rows: Sequence[Row], y: str, **where: Any) -> float | None:
-    """The one value where everything in `where` is so; None where there is none."""
+    """The value of the row with these fields; None if there is none."""
     values = [row[y] for row in rows if all(row.get(k) == v for k, v in where.items())]
     return None if not values or values[0] is None else float(values[0])
 

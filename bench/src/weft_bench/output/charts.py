@@ -34,7 +34,7 @@ class Chart:
 
     @property
     def drawable(self) -> dict[str, Points]:
-        """Points that the axes can show: a logarithm wants numbers above 0."""
+        """Points that the axes can show: a logarithmic axis needs numbers above 0."""
         kept = {
             name: [(x, y) for x, y in points if (x > 0 or not self.log_x) and (y > 0 or not self.log_y)]
             for name, points in self.series.items()
@@ -44,7 +44,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From a value to a place between 0 and 1, and where its lines are."""
+    """Maps a value to a position between 0 and 1, and has the ticks."""
 
     place: Callable[[float], float]
     ticks: tuple[float, ...]
@@ -108,7 +108,7 @@ def to_svg(chart: Chart) -> str:
 
 
 def to_file(chart: Chart) -> str:
-    """The same as a file of its own: dark on light, whatever is around it."""
+    """The same as a separate file, dark on light."""
     style = (
         "<style>svg { background: #fff; color: #222; } text { font: 11px system-ui, sans-serif; fill: currentColor; } "
         ".grid { stroke: currentColor; stroke-opacity: .15; }</style>"
@@ -117,7 +117,7 @@ def to_file(chart: Chart) -> str:
 
 
 def to_text(chart: Chart) -> str:
-    """The same in letters; where two lines meet, the later one is seen."""
+    """The same as text; where two lines meet, the later one is visible."""
     if not chart.drawable:
         return f"{chart.title}: nothing to draw"
     across, up = axes(chart)
@@ -136,7 +136,7 @@ def to_text(chart: Chart) -> str:
 
 
 def to_page(title: str, charts: Sequence[Chart], table: Sequence[Sequence[str]] = ()) -> str:
-    """A page with all charts, and a table whose first row is its head; nothing to fetch."""
+    """A page with all charts, and a table whose first row is its header; without external files."""
     rows = [
         "<tr>" + "".join(f"<{cell}>{escape(text)}</{cell}>" for text in row) + "</tr>"
         for row, cell in zip(table, ["th", *["td"] * len(table)])

@@ -1,4 +1,4 @@
-"""A report for people: the rows as a table, then the summary with what its names mean."""
+"""A report for users: the rows as a table, then the summary with the meaning of its names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def show_report(report: Report, benchmark: Benchmark, console: Console) -> None:
 
 
 def show_rows(rows: Sequence[Row], console: Console) -> None:
-    """As a table, without the columns that say nothing: everywhere nothing, or no."""
+    """As a table, without columns that are empty or false in every row."""
     names = dict.fromkeys(name for row in rows for name in row)
     columns = [name for name in names if any(row.get(name) not in (None, False) for row in rows)]
     table = Table(box=None, pad_edge=False)

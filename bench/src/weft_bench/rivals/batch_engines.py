@@ -1,7 +1,7 @@
 """Batch engines on the same rows, where they are installed: one-second tiles by key, then each query from the tiles.
 
-They read a bounded table that is all there, and keep no state that a crash could take; what they show is how fast
-answers can be made at all.
+They read a bounded table, and keep no state that must survive a crash: they show how fast answers can be computed at
+all.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ RIVALS: Mapping[str, Engine] = {"duckdb": run_duckdb, "polars": run_polars}
 
 
 def require(names: tuple[str, ...]) -> None:
-    """Refuse before an hour of measuring, not after it."""
+    """Refuse before measuring, not after an hour of it."""
     for name in names:
         if name not in RIVALS:
             raise BadSetting(f"unknown rival {name!r}; there are {', '.join(RIVALS)}")

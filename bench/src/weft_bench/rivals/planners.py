@@ -14,7 +14,7 @@ Classes = tuple[EdgeClass, ...]
 
 
 def prototype_density(classes: Iterable[EdgeClass]) -> Fraction:
-    """Residue by residue of a shared prime, remembered: sixty lines of plain Python, and exact."""
+    """Exact, residue by residue of a shared prime, with a cache: sixty lines of plain Python."""
     memo: dict[Classes, Fraction] = {}
 
     def missed(some: Iterable[EdgeClass]) -> Fraction:
@@ -84,7 +84,7 @@ def merge_pair_by_pair(
 ) -> tuple[list[list[int]], int]:
     """The papers' greedy over all pairs in each round, with Panes: trees as positions, and how many pairs it counted.
 
-    Windows with equal edges begin in one tree, as weft has them.
+    Windows with equal edges begin in one tree, as in weft.
     """
     alike: dict[Edges, list[int]] = {}
     for position, window in enumerate(windows):

@@ -1,10 +1,10 @@
 """Weave Share as paper 1 runs it; each of its three short cuts can be left out, as in its figure 14.
 
-    cost_lookup     a table remembers what merging each pair would save; only pairs with the new tree are counted again
+    cost_lookup     a table of what merging each pair would save; only pairs with the new tree are counted again
     edge_bitmap     a tree keeps its edges as marks: an edge is looked up once, not compared with every query
     smaller_probes  the tree with fewer edges in the composite slide looks its edges up in the other
 
-weft plans by `weft.optimizer.merge.greedy`; this is what it is compared with.
+weft plans with `weft.optimizer.merge.greedy`, which is compared with this planner.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Bitmap:
 
 
 def weave_by_probing(windows: Sequence[Window], saving: Fraction, short_cuts: ShortCuts = ALL) -> Woven:
-    """Merge the pair that saves most, until none saves anything; `saving` is what one tree less saves a second."""
+    """Merge the pair that saves most, until no merge saves; `saving` is what one tree less saves per second."""
     unit = gcd(*(n for w in windows for n in (w.slide, w.length, w.offset)))
     a_unit = saving * unit / MICROSECONDS_A_SECOND
     trees: dict[int, Bitmap] = {i: _bitmap(i, w, unit) for i, w in enumerate(windows)}

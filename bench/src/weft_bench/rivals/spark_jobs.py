@@ -21,24 +21,24 @@ from weft_bench.benchmark import Say
 from weft_bench.data.queries import BenchQuery, sample_order
 
 LOOK_SECONDS = 0.05
-"""How often a running stream is asked whether it has ended: the most by which its time is read too late."""
+"""Seconds between two checks whether a stream has ended: the most by which its time is too long."""
 
 PATIENCE = 10
-"""A stream that was begun is let finish, and cut only beyond so many times the budget."""
+"""A running stream may finish, and is cut only beyond this multiple of the budget."""
 
 TABLE_GROUPS = 40_000
-"""Groups in one hash table of the one-job run: so few stay in the caches of a core."""
+"""Groups per hash table of the one-job run: few enough for the caches of a core."""
 
 PROBE = 4
-"""A guess at what fits is believed up to so many times the rows that it comes from."""
+"""An extrapolation is trusted up to this multiple of the measured rows."""
 
 HEADROOM = 0.8
-"""Of the budget, for a run whose rows are chosen from how fast fewer rows went."""
+"""The share of the budget for a run whose number of rows is extrapolated from fewer rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is to be measured. `budget` is in seconds; an engine that cannot do all in it does less and says so."""
+    """What is measured. `budget` is in seconds; an engine that exceeds it does less, and reports that."""
 
     spark: SparkSession
     events: Events
@@ -56,7 +56,7 @@ class Trial:
 
     @contextmanager
     def scratch(self) -> Iterator[str]:
-        """A folder for checkpoints and answers, gone afterwards."""
+        """A temporary folder for checkpoints and answers."""
         folder = tempfile.mkdtemp(dir=self.folder)
         try:
             yield folder
@@ -66,7 +66,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was done in `seconds`: `measured` of the queries, each over `rows` rows."""
+    """The work of `seconds`: `measured` queries, each over `rows` rows."""
 
     seconds: float
     rows: float
@@ -75,10 +75,10 @@ class Outcome:
     cut: bool = False
     plan_seconds: float | None = None
     by_query: Mapping[str, int] | None = None
-    """Answers of each query, where the engine counts them apart."""
+    """Answers per query, if the engine counts them separately."""
 
     def rows_per_second(self, queries: int) -> float:
-        """With all `queries` answered, if those that were not measured take what the others took on average."""
+        """Extrapolated to all `queries`, which take as long as the measured ones on average."""
         return self.rows * self.measured / self.seconds / queries
 
 
@@ -119,21 +119,21 @@ def run_spark(point: Trial) -> Outcome:
     """
     order = sample_order(point.queries)
     skip = point.skip % len(order)
-    done: list[Outcome] = []
+    outcomes: list[Outcome] = []
     for query in order[skip:] + order[:skip]:
-        if sum(o.seconds for o in done) >= point.budget:
+        if sum(o.seconds for o in outcomes) >= point.budget:
             break
         if point.small is not None:
             _stream_one(replace(point, events=point.small), query)
-        done.append(_stream_one(point, query))
+        outcomes.append(_stream_one(point, query))
         if len(order) > 1:
-            point.say(f"  plain Spark  {query.name}  {done[-1].seconds:.1f} s")
+            point.say(f"  plain Spark  {query.name}  {outcomes[-1].seconds:.1f} s")
     return Outcome(
-        seconds=sum(o.seconds for o in done),
-        rows=sum(o.rows for o in done) / len(done),
-        measured=len(done),
-        answers=sum(o.answers for o in done),
-        cut=any(o.cut for o in done),
+        seconds=sum(o.seconds for o in outcomes),
+        rows=sum(o.rows for o in outcomes) / len(outcomes),
+        measured=len(outcomes),
+        answers=sum(o.answers for o in outcomes),
+        cut=any(o.cut for o in outcomes),
     )
 
 
@@ -158,13 +158,13 @@ def _stream_one(point: Trial, query: BenchQuery) -> Outcome:
     answers = sum(operator["numRowsRemoved"] for p in progress for operator in p["stateOperators"])
     if not cut:
         return Outcome(seconds, point.events.rows, 1, answers)
-    # What was begun and not finished counts neither as rows nor as time.
+    # An unfinished batch counts neither as rows nor as time.
     seconds = sum(p["durationMs"]["triggerExecution"] for p in progress) / 1000
     return Outcome(seconds, sum(p["numInputRows"] for p in progress), 1, answers, cut=True)
 
 
 def _await(running: StreamingQuery, deadline: float) -> bool:
-    """Whether the stream had to be cut: it is, after a batch with rows, where it goes on beyond the deadline."""
+    """Whether the stream was cut: it is cut after a batch with rows if it runs beyond the deadline."""
     while not running.awaitTermination(LOOK_SECONDS):
         if time.perf_counter() > deadline and any(p["numInputRows"] for p in running.recentProgress):
             return True
@@ -172,7 +172,7 @@ def _await(running: StreamingQuery, deadline: float) -> bool:
 
 
 def _stop(spark: SparkSession, running: StreamingQuery) -> None:
-    """A stream that is stopped in a batch logs what it had to give up as errors; here that is meant."""
+    """A stream that is stopped within a batch logs errors; here that is intended."""
     spark.sparkContext.setLogLevel("OFF")
     try:
         running.stop()

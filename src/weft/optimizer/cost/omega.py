@@ -1,4 +1,4 @@
-"""Omega: how many final operations each slice costs, a technique at a time (dissertation, table 11, and weft's own)."""
+"""Omega: final operations per slice, for each technique (dissertation, table 11, and weft's own)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECOND = 1_000_000
 
 @dataclass(slots=True, eq=False)
 class RangeCounts:
-    """How many windows have each range, in microseconds. Never changed; sums are remembered once they are asked for."""
+    """How many windows have each range, in microseconds. Immutable; sums are computed on demand and cached."""
 
     windows: Mapping[int, int]
     _sums: tuple[list[int], list[int], list[int]] | None = None
@@ -33,7 +33,7 @@ class RangeCounts:
 
     @property
     def sums(self) -> tuple[list[int], list[int], list[int]]:
-        """Ranges, ascending; before each, and at last of all, how many windows there are, and their ranges added up."""
+        """Ranges, ascending; and prefix sums, with one entry more, of the number of windows and of their ranges."""
         if self._sums is None:
             lengths = sorted(self.windows)
             numbers = list(accumulate((self.windows[length] for length in lengths), initial=0))
@@ -74,7 +74,7 @@ class TechniqueCost:
     """`omega(load, edge_rate)`, and a floor of it that never falls when the edge rate or the load grows.
 
     `joint_floor(floor, load, floor, load)` is at most the omega of two loads in one tree, at any edge rate not below
-    those of the two floors: what lets a search skip merges without counting their edges.
+    those of the two floors. It lets a search skip merges without counting their edges.
     """
 
     name: str
@@ -82,21 +82,21 @@ class TechniqueCost:
     floor: Callable[[WindowLoad, Fraction], Fraction]
     joint_floor: Callable[[float, WindowLoad, float, WindowLoad], float]
     alone: Callable[[Sequence[WindowLoad]], list[float]]
-    """Of each load's floor, what adds up whatever others it shares a tree with; of the rest at least the largest
-    counts. Not asked where all of it adds up."""
+    """The share of the floor of each load that adds up with any other loads in the tree; of the other shares, at least
+    the largest counts. Unused where `additive`."""
     additive: bool = False
-    """Omega and floor of several loads in one tree are the sums of theirs: no tree costs less than its queries do."""
+    """Omega and floor of a tree are the sums of those of its loads: no tree costs less than its queries alone."""
     together: bool = False
-    """Queries with equal edges lose nothing by sharing a tree, whatever else is in it.
+    """Queries with equal edges lose nothing by sharing a tree, with any other queries in it.
 
     Where omega is a sum that no rate changes, the one in the tree with more slices goes to the other's. Where only the
     longest range counts, the one with the shorter range does. Its new tree stays as it was, and the old one loses.
     """
     ranged: bool = False
-    """Omega looks at every range. Where it does not, searches need not carry them from tree to tree."""
+    """Omega depends on every range. If not, searches need not keep the ranges."""
 
     def joint_omega(self, one: WindowLoad, other: WindowLoad, edge_rate: Fraction) -> Fraction:
-        """Of two loads in one tree; where it adds up, their ranges need not be put together to know it."""
+        """Omega of two loads in one tree; where it is additive, their ranges are not merged."""
         if self.additive:
             return self.omega(one, edge_rate) + self.omega(other, edge_rate)
         return self.omega(one | other, edge_rate)
@@ -107,7 +107,7 @@ def _panes(load: WindowLoad, edge_rate: Fraction) -> Fraction:
 
 
 class StepInterval(NamedTuple):
-    """What a window of nP partials takes, where `2 * nP < until`: `(constant + slope * (nP - 1)) / 2**power`."""
+    """Steps of a window of nP partials, if `2 * nP < until`: `(constant + slope * (nP - 1)) / 2**power`."""
 
     until: int
     constant: int
@@ -134,7 +134,8 @@ FLAT_FAT_FLOOR = tuple(
         StepInterval(2 * (2 << power), ((power + 1) << (power + 1)) - 1, 0, power + 1),
     )
 )
-"""The least from there on. The steps fall only where the partials reach a power of two: it is here or at the next."""
+"""The least steps of any window at least as long. Steps fall only where nP reaches a power of two: the least is here or
+there."""
 
 
 def _flat_fat(load: WindowLoad, edge_rate: Fraction) -> Fraction:
@@ -146,10 +147,10 @@ def _flat_fat_floor(load: WindowLoad, edge_rate: Fraction) -> Fraction:
 
 
 def _added_up(intervals: Sequence[StepInterval], load: WindowLoad, edge_rate: Fraction) -> Fraction:
-    """The steps of all windows: those of one interval at once, by their number and the sum of their ranges."""
+    """The steps of all windows; those of one interval at once, from their number and the sum of their ranges."""
     assert load.ranges is not None, "this technique looks at every range"
     lengths, numbers, totals = load.ranges.sums
-    partials, unit = edge_rate.numerator, edge_rate.denominator * SECOND  # in so many microseconds
+    partials, unit = edge_rate.numerator, edge_rate.denominator * SECOND  # partials per `unit` microseconds
     steps_so_far = begin = power = 0
     for steps in intervals:
         end = bisect_left(lengths, -(-steps.until * unit // (2 * partials)), begin)
@@ -182,7 +183,7 @@ def _daba(load: WindowLoad, edge_rate: Fraction) -> Fraction:
 
 
 def _slick_deque_inv(load: WindowLoad, edge_rate: Fraction) -> Fraction:
-    """A running aggregate for each different number of partials, and numbers differ where ranges do."""
+    """One running aggregate per distinct number of partials; there are as many as distinct ranges."""
     return Fraction(2 * len(_ranges(load)))
 
 
@@ -192,14 +193,14 @@ def _slick_deque_non_inv(load: WindowLoad, edge_rate: Fraction) -> Fraction:
 
 
 KEPT = Fraction(1, 20)
-"""Operations that a kept slice costs in each second: every batch merges what it brings into what is kept.
+"""Operations per kept slice and second: every batch merges its slices into those that are kept.
 A guess, not a measurement: it keeps day-long ranges out of one-second slices."""
 
 
 def _blocks(load: WindowLoad, edge_rate: Fraction) -> Fraction:
     """weft's own: a slice is combined twice for the tables and kept as long as the longest range.
 
-    An answer costs three operations whatever the slices; they are the same in every plan and left out.
+    An answer costs three operations for any number of slices. They are the same in every plan, so they are left out.
     """
     return 2 + KEPT * load.longest / SECOND
 
@@ -241,7 +242,7 @@ def _windows(loads: Sequence[WindowLoad]) -> list[float]:
 
 
 def _ranges_of_one(loads: Sequence[WindowLoad]) -> list[float]:
-    """Two for each range that no other load has."""
+    """Two per range that no other load has."""
     having = Counter(length for load in loads for length in _ranges(load))
     return [2.0 * sum(having[length] == 1 for length in _ranges(load)) for load in loads]
 
@@ -252,7 +253,7 @@ TECHNIQUES: Mapping[str, TechniqueCost] = {
     t.name: t
     for t in (
         TechniqueCost("blocks", _blocks, _blocks, _longer, _nothing, together=True),
-        # Costs what `blocks` does: it serves everything, and another is chosen only where that is faster.
+        # Same cost as `blocks`, which serves every operator: another technique is chosen only if it is faster.
         TechniqueCost("auto", _blocks, _blocks, _longer, _nothing, together=True),
         _additive("panes", _panes, _panes, together=True),
         _additive("panes_inv", _panes_inv, _panes_inv, together=True),

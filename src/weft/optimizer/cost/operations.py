@@ -3,7 +3,7 @@
 Trees that pass over the rows themselves:   m * rate + sum(E_i * omega_i)
 Trees fed from one composite slicing:       rate + m * E_all + sum(E_i * omega_i)
 
-Queries of different groupings see different rows or groups, so each grouping pays for itself and the sums add up.
+Queries of different groupings have different rows or groups, so each grouping is priced alone and the costs add up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from weft.plan.logical import Feed, Tree
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known about the stream: `rate` is rows per second."""
+    """Statistics of the stream: `rate` is rows per second."""
 
     rate: Fraction
 
@@ -33,7 +33,7 @@ class Cost:
     technique: TechniqueCost = field(default_factory=lambda: TECHNIQUES["panes"])
 
     def tree(self, queries: Sequence[ACQ]) -> Tree:
-        """The tree that these queries, all of one grouping, would share."""
+        """The tree of these queries, which must be of one grouping."""
         windows = [q.window for q in queries]
         edges, load = Edges.of(windows), load_of(windows, self.technique)
         rate, high, omega = self.rates(edges, load)
@@ -43,7 +43,7 @@ class Cost:
     def rates(self, edges: Edges, load: WindowLoad) -> tuple[Fraction, Fraction, Fraction]:
         """Slices per second, at least and at most, and omega.
 
-        Where operations depend on the exact count, bounds of the edges are not enough: then they are counted.
+        If omega depends on the exact edge rate, bounds are not enough: then edges are counted.
         """
         rate, high = edge_rate_between(edges)
         omega = self.technique.omega(load, high)
@@ -72,7 +72,7 @@ class Cost:
         return passes + exact_sum(self.final_alone(*key, lengths) for key, lengths in alike.items())
 
     def final_alone(self, slide: int, edges: int, lengths: Sequence[int]) -> Fraction:
-        """Final operations of windows with one slide and so many edges in it, a tree each."""
+        """Final operations of windows with one slide and `edges` edges in it, with one tree per window."""
         rate = Fraction(edges * 1_000_000, slide)
         if self.technique.additive:  # omegas of one edge rate add up
             return rate * self.technique.omega(load_of_one_slide(slide, lengths, self.technique), rate)
@@ -89,18 +89,18 @@ class Cost:
 
 
 def load_of(windows: Sequence[Window], technique: TechniqueCost) -> WindowLoad:
-    """What the technique has to know of the windows."""
+    """What the cost of the technique depends on."""
     return WindowLoad.of(windows, technique.ranged)
 
 
 def load_of_one_slide(slide: int, lengths: Sequence[int], technique: TechniqueCost) -> WindowLoad:
-    """What `load_of` gives, for a million queries: their windows are alike but for the length."""
+    """`load_of` for windows that differ only in length: fast enough for a million queries."""
     ranges = RangeCounts(Counter(lengths)) if technique.ranged else None
     return WindowLoad(Fraction(sum(lengths), slide), len(lengths), max(lengths), ranges)
 
 
 def exact_sum(amounts: Iterable[Fraction]) -> Fraction:
-    """Denominators that are equal add up as integers: common denominators of many grow long, and slow.
+    """Numerators of equal denominators are added as integers: a common denominator of all would be long, and slow.
 
     >>> exact_sum([Fraction(1, 2), Fraction(1, 3), Fraction(1, 2)])
     Fraction(4, 3)
@@ -113,7 +113,7 @@ def exact_sum(amounts: Iterable[Fraction]) -> Fraction:
 
 
 def exact_sum_of_products(pairs: Iterable[tuple[Fraction, Fraction]]) -> Fraction:
-    """The same for products, none of which is reduced by itself.
+    """The same for products, without reducing each of them.
 
     >>> exact_sum_of_products([(Fraction(1, 2), Fraction(2, 3)), (Fraction(1), Fraction(2, 3))])
     Fraction(1, 1)
@@ -128,6 +128,6 @@ def exact_sum_of_products(pairs: Iterable[tuple[Fraction, Fraction]]) -> Fractio
 
 def _added_up(numerators: Mapping[int, int]) -> Fraction:
     sums = [Fraction(numerator, denominator) for denominator, numerator in sorted(numerators.items())]
-    while len(sums) > 1:  # in pairs, so that few sums are of long numbers
+    while len(sums) > 1:  # in pairs, so that few sums have long numbers
         sums = [sum(sums[i : i + 2], Fraction(0)) for i in range(0, len(sums), 2)]
     return sums[0] if sums else Fraction(0)

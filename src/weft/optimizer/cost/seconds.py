@@ -1,4 +1,4 @@
-"""Seconds of work that a plan takes for each second of stream, from what the terms take on this machine."""
+"""Seconds of work per second of stream that a plan takes, from the calibrated weights of this machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Estimate:
     operations: float
     answers: float
     values: float = 0.0
-    """Those that percentiles, distinct counts and the like keep: sent, kept, moved in and out of windows."""
+    """Values that percentiles, distinct counts and the like keep: sent, kept, moved in and out of windows."""
 
     @property
     def seconds(self) -> float:
@@ -40,11 +40,11 @@ class Stream:
     """Statistics, beside the rate, that the seconds of a plan depend on."""
 
     groups: float = 1.0
-    """Groups that have rows in a slice: each makes a partial. 1: queries without keys."""
+    """Groups that have rows in a slice: each makes one partial. 1: queries without keys."""
     selectivity: float = 1.0
-    """The share of the rows that some filter lets through; the others are read, and make no partial."""
+    """The share of the rows that pass some filter; the others are read, but make no partial."""
     width: float = 1.0
-    """What a partial takes against one with a count and a sum, which is what `weft calibrate` measures."""
+    """Time of a partial relative to one with a count and a sum, which is what `weft calibrate` measures."""
     batch_seconds: float = 10.0
     """Seconds of stream per batch."""
 
@@ -57,9 +57,9 @@ class Stream:
 
 
 def estimate(plan: Plan, weights: Weights, stream: Stream | None = None) -> Estimate:
-    """What the plan takes for such a stream.
+    """The estimate of a plan for a stream with these statistics.
 
-    A slice makes a partial for every group that has a row in it: never more partials than rows that pass.
+    A slice makes one partial per group that has a row in it, so there are no more partials than passing rows.
     """
     stream = stream or Stream()
     rate, groups, batch = float(plan.rate), stream.groups, stream.batch_seconds

@@ -8,7 +8,7 @@ from fractions import Fraction
 from weft.model import EdgeClass, Edges, PlanError
 
 LONGEST_PERIOD = 1 << 24
-"""Two megabytes of marks. Composite slides grow like the product of the slides: ten odd ones are beyond any memory."""
+"""Two megabytes of marks. A composite slide grows like the product of the slides: ten odd ones exceed any memory."""
 
 
 class CompositeSlideTooLong(PlanError):

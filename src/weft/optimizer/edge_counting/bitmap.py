@@ -1,4 +1,4 @@
-"""Many unions of edges marked on one composite slide: where that is short, merging two is one operation on bits."""
+"""Unions of edges as bits of one composite slide: if it is short, merging two unions is one bit operation."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from weft.optimizer.edge_counting.folded_bitmap import Folds
 
 LONGEST_PERIOD = 1 << 20
-"""Marks of one union."""
+"""Most marks per union."""
 
 MOST_MARKS = 1 << 31
-"""Marks of all unions: 256 MB."""
+"""Most marks of all unions: 256 MB."""
 
 
 class EdgeBitmap:
-    """Marks in units of the granule, the sparsest class that has every edge."""
+    """One bit per granule of the composite slide; the granule is the sparsest class that has every edge."""
 
     def __init__(self, of: Mapping[Hashable, Edges], granule: tuple[int, int], period: int) -> None:
         import numpy as np
@@ -32,7 +32,7 @@ class EdgeBitmap:
         self._unit, self._origin = granule
         self._period = period
         size = -(-period // 64) * 8
-        # A row of words for each union; a merged one takes the row of its first half.
+        # One row of words per union; a merged union takes the row of its first half.
         self._marks = np.empty((len(of), size // 8), np.uint64)
         self._row = {key: row for row, key in enumerate(of)}
         for row, edges in enumerate(of.values()):
@@ -41,7 +41,7 @@ class EdgeBitmap:
 
     @classmethod
     def of(cls, unions: Mapping[Hashable, Edges]) -> EdgeBitmap | None:
-        """None where the composite slide of all is too long."""
+        """None if the composite slide of all unions is too long."""
         period = 1
         for edges in unions.values():
             for slide, _ in edges.classes:
@@ -58,14 +58,14 @@ class EdgeBitmap:
         return cls(unions, (unit, origin % unit), period // unit)
 
     def edge_rate(self, left: Hashable, right: Hashable) -> Fraction:
-        """Slices per second of the two as one."""
+        """Slices per second of the union of two."""
         import numpy as np
 
         together = int(np.bitwise_count(self._marks[self._row[left]] | self._marks[self._row[right]]).sum())
         return Fraction(together * 1_000_000, self._period * self._unit)
 
     def common(self, one: Hashable, others: Sequence[Hashable]) -> NDArray[np.float64]:
-        """Edges per second that it has in common with each of the others, as near as a float comes."""
+        """Edges per second that it has in common with each of the others, rounded to floats."""
         import numpy as np
 
         both = self._marks[[self._row[other] for other in others]] & self._marks[self._row[one]]
@@ -73,19 +73,19 @@ class EdgeBitmap:
         return marked * (1e6 / (self._period * self._unit))
 
     def folds(self, slides: Iterable[int]) -> Folds | None:
-        """How to read edges in common with windows of these slides; None where counting them is less work."""
+        """How to read common edges with windows of these slides; None if counting them is less work."""
         from weft.optimizer.edge_counting.folded_bitmap import Folds
 
         folds = Folds.to((slide // self._unit for slide in slides), self._period)
         return folds if folds.work < self._marks.size else None
 
     def residue(self, edge_class: EdgeClass, folds: Folds) -> int:
-        """The place of a class in what folding gives."""
+        """The index of a class in the array that `Folds.of` returns."""
         slide, shift = edge_class
         return folds.begins[slide // self._unit] + (shift - self._origin) % slide // self._unit
 
     def read(self, one: Hashable, folds: Folds, residues: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Edges per second that it has in common with each window, a column of residues, as near as a float comes."""
+        """Edges per second that it has in common with each window (a column of residues), rounded to floats."""
         import numpy as np
 
         marks = np.unpackbits(self._marks[self._row[one]].view(np.uint8), count=self._period, bitorder="little")

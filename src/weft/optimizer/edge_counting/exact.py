@@ -1,20 +1,20 @@
-"""The counter that is used: exact for any slides, without walking through a composite slide.
+"""The default counter: exact for any slides, without walking through a composite slide.
 
-What no class has is counted, in this order:
+It computes the share of time without an edge, in this order:
 
-- where all slides share a factor g, residues modulo g are disjoint worlds: each is counted alone, g times coarser;
+- if all slides share a factor g, residues modulo g are disjoint worlds: each is counted alone, g times coarser;
 - a composite slide that is short is marked, as in `bit_set`; few classes are counted by `f1`;
-- else the primes of the slides are taken out one by one, the rarest first. Residues modulo different primes are
+- otherwise the primes of the slides are removed one by one, the rarest first. Residues modulo different primes are
   independent (Chinese remainders). Of a class with p, the share 1/p**k is left at each instant of its other residues:
   it becomes a class without p that *dampens* what is missed by `1 - 1/p**k` and is an edge no more. Where several such
   classes meet, one more class corrects the product. `weft.kernels.edge_counting` does this with residues modulo primes
   below 2**31, as many of them as the composite slide needs: a count is an integer below it, so the residues tell which;
-- a prime whose classes meet in too many ways is not taken out. Instead the most frequent prime is decided: for each
-  residue that some class has, the others vanish; all residues that no class has are alike. That tears the classes into
-  parts without a common prime, which are independent.
+- a prime whose classes meet in too many ways is not removed. Instead the most frequent prime is decided: for each
+  residue that some class has, the other classes of that prime vanish; all residues that no class has are alike. This
+  splits the classes into parts without a common prime, which are independent.
 
-Counting a union of arithmetic progressions is hard in general. Rare primes make it easy, for few classes have them,
-and so do frequent ones, for those are small.
+Counting a union of arithmetic progressions is hard in general. Rare primes are easy because few classes have them, and
+frequent primes because they are small.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from weft.optimizer.edge_counting.literals import Classes, Literals
 from weft.optimizer.edge_counting.residues import BadModulus, Residues, TooManySteps
 
 SHORT_PERIOD = 1 << 15
-"""Up to here marking bits is faster than reasoning about residues, whatever the number of classes."""
+"""Up to this period, marking bits is faster than residues for any number of classes."""
 
 FEW = 5
-"""At most 31 groups: inclusion and exclusion is done before compiled code is loaded."""
+"""At most 31 groups: inclusion and exclusion takes less time than loading compiled code."""
 
 LONGEST_SLIDE = 1 << 63
 """Residues modulo a power of a prime are 64-bit integers; composite slides may be of any length."""
 
 
 class SlideTooLong(PlanError):
-    """A single slide that no 64-bit clock can tell."""
+    """A slide that exceeds 64 bits."""
 
 
 def density(edges: Edges) -> Fraction:
@@ -51,7 +51,7 @@ def density(edges: Edges) -> Fraction:
 
 
 def missed(classes: Sequence[EdgeClass]) -> Fraction:
-    """The share of time that none of the classes has; none of them contains another."""
+    """The share of time without an edge of these classes; none of them may contain another."""
     if len(classes) <= 2:
         return _missed_by_two(classes)
     factor, alike = worlds(classes)
@@ -62,7 +62,10 @@ def missed(classes: Sequence[EdgeClass]) -> Fraction:
 
 
 def worlds(classes: Sequence[EdgeClass]) -> tuple[int, dict[Classes, int]]:
-    """The factor that all slides share, and the classes at its residues, so many times coarser; how many are alike."""
+    """The common factor of all slides, and the classes at each of its residues, with slides divided by it.
+
+    Residues with the same classes are one entry, with their number.
+    """
     factor = gcd(*(slide for slide, _ in classes))
     if factor == 1:
         return 1, {tuple(classes): 1}
@@ -77,7 +80,7 @@ def worlds(classes: Sequence[EdgeClass]) -> tuple[int, dict[Classes, int]]:
 
 
 def missed_within(classes: Classes, steps: int) -> Fraction | None:
-    """The same for classes without a common factor, or None where it takes more than so many steps."""
+    """The same for classes without a common factor; None if it takes more than `steps`."""
     try:
         return _counted(classes, steps)
     except TooManySteps:
@@ -85,7 +88,7 @@ def missed_within(classes: Classes, steps: int) -> Fraction | None:
 
 
 def forget() -> None:
-    """Counts are remembered; a measurement wants them new."""
+    """Drop cached counts, for measurements."""
     _missed.cache_clear()
 
 
@@ -98,7 +101,7 @@ def _missed_by_two(classes: Sequence[EdgeClass]) -> Fraction:
 
 
 def _begun_at_zero(classes: Sequence[EdgeClass]) -> Classes:
-    """Move time so that the first class begins at 0: worlds that are alike should look alike."""
+    """Shift time so that the first class begins at 0: equivalent worlds become equal."""
     origin = classes[0][1]
     return tuple((slide, (shift - origin) % slide) for slide, shift in classes)
 

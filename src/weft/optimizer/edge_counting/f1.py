@@ -3,9 +3,9 @@
     LCM_n * sum over group sizes i of (-1)**(i + 1) * G(n, i)
 
 where G sums 1 / LCM over the groups of i classes in which each pair overlaps. Fragments are classes of their own, with
-a shift. Duplicates and multiples are gone before: `Edges` holds no class that another contains.
+a shift. Duplicates and multiples are removed before: `Edges` has no class that another contains.
 
-At worst 2**n groups for n classes that all meet; nothing is stored but one number.
+At worst there are 2**n groups for n classes that all meet; only one number is stored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Gcd = Callable[[int, int], int]
 
 
 class TooManyGroups(PlanError):
-    """More terms than anybody waits for."""
+    """More terms than can be summed in a reasonable time."""
 
 
 def density(edges: Edges, divisor: Gcd = gcd) -> Fraction:
@@ -38,13 +38,13 @@ def density(edges: Edges, divisor: Gcd = gcd) -> Fraction:
 
 
 def terms(classes: tuple[EdgeClass, ...], divisor: Gcd = gcd) -> list[int]:
-    """For each size of group, from 1 on, the edges in a composite slide that all of a group have in common.
+    """For each group size, from 1 on, the sum over groups of the edges per composite slide that all its classes share.
 
     >>> terms(tuple((slide, 0) for slide in (2, 3, 4, 5, 6)))
     [87, 70, 36, 10, 1]
     """
     period = lcm(*(slide for slide, _ in classes))
-    # For each class, as bits, the later ones that overlap it. A pair that never meets spoils every group that has it.
+    # For each class, as bits, the later classes that overlap it. A group with a pair that never meets adds nothing.
     overlapping = [
         sum(1 << j for j in range(i + 1, len(classes)) if overlaps(classes[i], classes[j], divisor))
         for i in range(len(classes))

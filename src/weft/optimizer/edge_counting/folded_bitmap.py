@@ -1,6 +1,6 @@
 """Marks of one composite slide, folded to shorter slides: how many edges a union has at each residue of each slide.
 
-Then the edges that it has in common with a window are read, not counted, whatever the number of windows.
+Then its common edges with a window are read instead of counted, for any number of windows.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class Folds:
 
     period: int
     source: Mapping[int, int]
-    """Slides, the longest first, and what each is folded from; all divide the period."""
+    """For each slide, the longest first, the one that it is folded from; all divide the period."""
     begins: Mapping[int, int]
-    """Where the residues of a slide begin in what `of` gives; before all there is a zero."""
+    """Where the residues of a slide begin in the array that `of` returns; its first entry is 0."""
 
     @classmethod
     def to(cls, slides: Iterable[int], period: int) -> Folds:
@@ -42,7 +42,7 @@ class Folds:
         """The edges at each residue of each slide; `marks` has a 0 or a 1 for each unit of the period."""
         folded = {self.period: marks}
         for slide, longer in self.source.items():
-            # A residue has no more edges than the period has of it.
+            # A residue has at most `period / slide` edges.
             counts = np.uint8 if self.period <= 255 * slide else np.uint32
             source = folded[longer]
             if longer == 2 * slide:

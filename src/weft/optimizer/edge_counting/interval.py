@@ -1,4 +1,4 @@
-"""How many slices a union of edge classes cuts: exactly where that is done in time, else between two numbers.
+"""How many slices a union of edge classes cuts: exactly if that is fast enough, otherwise between two bounds.
 
 Time modulo one base period is known, say `y`; `base` is `lcm(1..16)`. A class of slide s and shift h is active where y
 fits h modulo `m = gcd(s, base)`; there it has an edge with probability `1 / q`, `q = s / m`. Given y, classes whose q
@@ -45,28 +45,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BASE = lcm(*range(1, 17))
-"""720,720: arrays of that length are made in milliseconds, and only primes from 17 on and high powers are left."""
+"""720,720: arrays of this length take milliseconds, and only primes from 17 on and high powers remain."""
 
 LONGEST_SLIDE = 1 << 31
 """Composite slides of two classes are 64-bit integers."""
 
 STEPS = 20_000
-"""Classes that the exact counter may look at, over all residues that it decides: about a second."""
+"""Classes that the exact counter may visit, over all residues that it decides: about a second."""
 
 COUNTED_FIRST = (400, 240)
-"""Classes of an enclosed tree, the densest, whose own error is known because they are counted: as many as can be."""
+"""How many of the densest classes are counted exactly, so that their error is known: the first number that works."""
 
 STEPS_FIRST = 160_000
-"""Classes that the exact counter may look at for these: some seconds."""
+"""Classes that the exact counter may visit for these: some seconds."""
 
 ROUNDING = 1e-9
-"""Far more than some thousand float operations lose."""
+"""Far more than the rounding errors of a few thousand float operations."""
 
 Between = tuple[Fraction, Fraction]
 
 
 def density_between(edges: Edges) -> Between:
-    """Edges per unit of time: no less than the first, no more than the second; equal where they were counted."""
+    """Lower and upper bound of the edges per unit of time; equal where edges were counted."""
     low, high = missed_between(edges.classes)
     return 1 - high, 1 - low
 
@@ -97,14 +97,14 @@ def forget() -> None:
 
 
 def enclose(classes: Sequence[EdgeClass]) -> Between:
-    """What is missed, without counting."""
+    """Lower and upper bound of the share of time without an edge, without counting all classes."""
     ordered, borders = _densest_first(classes)
     pairs = DependentPairs.of(ordered)
     product, likely = pairs.likely(len(ordered))
     down, up = pairs.triples(0)
     first, counted = _count_first(ordered, borders)
     if counted is not None:
-        # The rest of the classes lets through of the error of the first between `thin` and `thick`, at any instant.
+        # At any instant, the other classes scale the error of the first ones by a factor between `thin` and `thick`.
         product_first, likely_first = pairs.likely(first)
         rest = product[product_first > 0] / product_first[product_first > 0]
         thin, thick = float(rest.min()), float(rest.max())
@@ -132,11 +132,11 @@ class DependentPairs:
     left: NDArray[np.int64]
     right: NDArray[np.int64]
     periods: NDArray[np.int64]
-    """At which instants of the base both classes of a pair may have an edge: `at + k * period`."""
+    """Both classes of a pair may have an edge at the instants `at + k * period` of the base."""
     at: NDArray[np.int64]
     both: NDArray[np.float64]
     """The share of those instants at which both have one."""
-    apart: NDArray[np.float64]
+    independent: NDArray[np.float64]
     """The same if they were independent."""
 
     @classmethod
@@ -154,31 +154,31 @@ class DependentPairs:
         return cls(shifts, inner, outer, groups, left, right, *weigh_pairs(left, right, shifts, inner, outer))
 
     def likely(self, until: int) -> tuple[NDArray[np.float64], float]:
-        """The product for the first classes, and its mean with what pairs add."""
+        """The product over the first `until` classes, and its mean corrected for dependent pairs."""
         import numpy as np
 
-        known = slice(until)
-        product = _product(self.groups[known], self.shifts[known], self.inner[known], self.outer[known])
+        first = slice(until)
+        product = _product(self.groups[first], self.shifts[first], self.inner[first], self.outer[first])
         alone = (1 - 1 / self.outer[self.left]) * (1 - 1 / self.outer[self.right])
-        added = self._over_time((self.both - self.apart) / alone, self.left < until)
+        added = self._over_time((self.both - self.independent) / alone, self.left < until)
         return product, float(np.mean(product * (1 + added)))
 
     def triples(self, first: int) -> tuple[float, float]:
-        """What three or more classes together may take away or add, beyond the first classes."""
+        """Bounds of what three or more classes together subtract or add, beyond the first classes."""
         import numpy as np
 
         from weft.kernels.edge_counting.bounds import bound_triples
 
-        excess = np.abs(self.both - self.apart)
+        excess = np.abs(self.both - self.independent)
         bounds = bound_triples(self.left, self.right, excess, self.shifts, self.inner, self.outer, self.groups, first)
         return float(bounds[0]), float(bounds[1])
 
     def together(self, some: NDArray[np.bool_], others: NDArray[np.bool_]) -> float:
-        """What some pairs add at most where other, earlier ones have edges together."""
+        """An upper bound of what some pairs add where other, earlier pairs have common edges."""
         import numpy as np
 
-        excess = self._over_time(np.abs(self.both - self.apart), some)
-        return float(np.mean(excess * self._over_time(np.maximum(self.both, self.apart), others)))
+        excess = self._over_time(np.abs(self.both - self.independent), some)
+        return float(np.mean(excess * self._over_time(np.maximum(self.both, self.independent), others)))
 
     def _over_time(self, amounts: NDArray[np.float64], some: NDArray[np.bool_]) -> NDArray[np.float64]:
         """What these pairs amount to at each instant of the base."""
@@ -191,7 +191,7 @@ class DependentPairs:
 
 
 def _count_first(ordered: Sequence[EdgeClass], borders: Sequence[int]) -> tuple[int, Fraction | None]:
-    """How many classes were counted, and what they miss; 0 and None where that takes too long."""
+    """How many classes were counted, and the share of time without their edges; 0 and None if that takes too long."""
     for first in borders:
         if 0 < first < len(ordered):
             counted = exact.missed_within(tuple(sorted(ordered[:first])), STEPS_FIRST)
@@ -205,7 +205,7 @@ def _densest_first(classes: Sequence[EdgeClass]) -> tuple[list[EdgeClass], list[
     members: dict[tuple[int, int], list[EdgeClass]] = {}
     for edge_class in sorted(classes):
         members.setdefault(_group(edge_class), []).append(edge_class)
-    # A slide that divides the base comes first: where it has an edge nothing is missed, whatever comes after.
+    # A slide that divides the base comes first: where it has an edge, no other class matters.
     by_density = [group for _, group in sorted(members.items(), key=lambda entry: entry[0][0] > 1)]
     ends = [0, *accumulate(map(len, by_density))]
     borders = [max(end for end in ends if end <= most) for most in COUNTED_FIRST]
@@ -225,7 +225,7 @@ def _group(edge_class: EdgeClass) -> tuple[int, int]:
 def _product(
     groups: NDArray[np.int64], shifts: NDArray[np.int64], inner: NDArray[np.int64], outer: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """What is missed at each instant of the base, if groups did not depend on each other."""
+    """The probability of no edge at each instant of the base, if groups were independent."""
     import numpy as np
 
     product, sizes = np.ones(BASE), np.bincount(groups)
@@ -256,5 +256,5 @@ def _by_period(
 
 
 def _across(array: NDArray[np.float64], period: int) -> NDArray[np.float64]:
-    """The same array, a row for each period."""
+    """The same array with one row per period."""
     return array.reshape(-1, period)

@@ -1,4 +1,4 @@
-"""Edge classes as sets of literals, a bit for each residue modulo a power of a prime."""
+"""Edge classes as sets of literals, one bit per residue modulo a power of a prime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Literals:
 
     primes: tuple[int, ...]
     words: int
-    """Of 64 bits: the primes of a class. Literals begin after them."""
+    """64-bit words for the primes of a class. Literals begin after them."""
     owned: tuple[int, ...]
     """For each prime its own bit and those of its literals."""
     conflicts: tuple[int, ...]

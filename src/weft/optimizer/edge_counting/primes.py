@@ -1,4 +1,4 @@
-"""Slides as products of powers: primes where they are small, else numbers that share no factor."""
+"""Slides as products of powers, of primes if these are small, otherwise of numbers that share no factor."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from functools import lru_cache
 from math import gcd
 
 TRIAL = 1 << 10
-"""Divisors to try one by one. What is left of a slide below 2**20 is a prime then."""
+"""Divisors up to this are tried one by one. What remains of a slide below 2**20 is then a prime."""
 
 Powers = Mapping[int, tuple[int, ...]]
-"""For each base its powers that divide: 360 is {2: (2, 4, 8), 3: (3, 9), 5: (5,)}."""
+"""For each base, its powers that divide the number: 360 is {2: (2, 4, 8), 3: (3, 9), 5: (5,)}."""
 
 
 def factorise(slides: Iterable[int]) -> dict[int, Powers]:
     """For each slide the powers whose product it is; the bases of all of them are coprime.
 
-    Counting edges needs independent residues, not primes: large slides are told apart by what they have in common,
-    which takes no search for their factors.
+    Counting edges needs independent residues, not primes: large slides are split only by their common divisors, so
+    their prime factors need not be found.
 
     >>> factorise([360, 7])
     {360: {2: (2, 4, 8), 3: (3, 9), 5: (5,)}, 7: {7: (7,)}}
@@ -69,7 +69,7 @@ def coprime_bases(numbers: Iterable[int]) -> list[int]:
         for i, base in enumerate(bases):
             common = gcd(n, base)
             if common > 1:
-                # Both fall apart, and every piece is smaller than what it was a piece of, or the same base again.
+                # Both are split; every piece is smaller than its number, or the same base again.
                 if base != common:
                     del bases[i]
                     waiting += [common, base // common]

@@ -1,6 +1,6 @@
 """How many slices a union of edge classes cuts, exactly.
 
-`density` is edges per unit of time, whatever the unit; `edge_rate` is slices per second for edges in microseconds, as
+`density` is edges per unit of time, in any unit; `edge_rate` is slices per second for edges in microseconds, as
 the rest of weft has them.
 
 >>> from weft.model import Edges
@@ -22,10 +22,10 @@ MICROSECONDS_A_SECOND = 1_000_000
 Density = Callable[[Edges], Fraction]
 
 COUNTERS: Mapping[str, Density] = {"bit_set": bit_set.density, "f1": f1.density, "exact": exact.density}
-"""All exact, all the same; the papers' two refuse what is too long or too much for them."""
+"""All are exact; the two of the papers refuse composite slides that are too long, or too many groups."""
 
 density: Density = exact.density
-"""The one that is used."""
+"""The default counter."""
 
 
 def edge_rate(edges: Edges) -> Fraction:

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SLACK = 16
-"""Ways to meet, beyond twice their number, that are cheaper than deciding a prime: of 16, 64, 200, 600 mostly best."""
+"""Extra classes, beyond twice their number, that cost less than deciding a prime: 16 mostly beats 64 to 600."""
 
 
 class TooManySteps(Exception):
-    """More than the caller wants to wait for."""
+    """More steps than the caller allows."""
 
 
 class BadModulus(Exception):
-    """A modulus divides what has to be divided by: other moduli will do."""
+    """A modulus divides a divisor, so that this has no inverse: try other moduli."""
 
 
 Weighted = dict[int, "NDArray[np.uint64] | None"]
@@ -37,7 +37,7 @@ class Residues:
     """Shares of time as residues modulo primes, enough of them to tell any count of edges in a composite slide."""
 
     def __init__(self, literals: Literals, period: int, skip: int, steps: int | None = None) -> None:
-        # Numba takes a while to load, and most plans never come here.
+        # Numba takes a while to load, and most plans never need it.
         import numpy as np
 
         from weft.kernels.edge_counting.weights import inverse_powers
@@ -100,18 +100,18 @@ class Residues:
         parts: list[tuple[int, Weighted]] = []
         for mask, weight in classes.items():
             primes, part = mask & self._which, {mask: weight}
-            apart = []
+            unrelated = []
             for theirs, other in parts:
                 if theirs & primes:
                     primes |= theirs
                     part.update(other)
                 else:
-                    apart.append((theirs, other))
-            parts = [*apart, (primes, part)]
+                    unrelated.append((theirs, other))
+            parts = [*unrelated, (primes, part)]
         return [part for _, part in parts]
 
     def _decide(self, classes: Weighted) -> NDArray[np.uint64]:
-        """Look at each residue of the most frequent prime alone."""
+        """Count each residue of the most frequent prime separately."""
         import numpy as np
 
         literals = self._literals

@@ -1,4 +1,4 @@
-"""Upper bounds of what merging gains, row by row: from the edges that two bundles have in common at most."""
+"""Upper bounds of the gains of merges, row by row, from upper bounds of the edges that two bundles have in common."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ SLACK = 1e-12
 """Bounds are floats, rounded up by far more than a few float operations can lose."""
 
 MOST_KEPT = 1 << 25
-"""Kept numbers of edges in common with merged parts: 256 MB."""
+"""Numbers of common edges that are kept for merged parts: 256 MB."""
 
 GONE = 1 << 62
 """The time at which a part that no longer exists was made: after all others."""
 
 
 class PairBounds:
-    """Bundles as columns, and the edges that any two of them have in common at most.
+    """Bundles as columns, and upper bounds of the edges that any two of them have in common.
 
-    Those are computed on demand, row by row. Only what cannot be computed again is kept: the rows of merged parts, and
-    numbers that were counted.
+    The bounds are computed on demand, row by row. Only what cannot be computed again is kept: the rows of merged parts,
+    and numbers that were counted.
     """
 
     def __init__(self, bundles: Sequence[Bundle], technique: TechniqueCost) -> None:
         self.bundles = list(bundles)
         size = len(self.bundles)
-        self.made = list(range(size))  # a row has the pairs with what was made before it
-        self.done: list[list[int]] = [[] for _ in range(size)]  # pairs that have left the row
+        self.made = list(range(size))  # when; a row has the pairs with bundles made before it
+        self.opened: list[list[int]] = [[] for _ in range(size)]  # columns whose pair was taken out of the row
         self._clock = count(size)
         self._open = np.arange(size)  # when it was made; GONE where it no longer exists
         first = [bundle.members[0] for bundle in self.bundles]
@@ -43,19 +43,19 @@ class PairBounds:
         self._finals = np.array([part.near_final for part in first])
         self._floors = np.array([part.near_floor for part in first])
         self._additive = technique.additive
-        # Of the floors, what adds up when two share a tree; of the rest the larger counts.
+        # The share of a floor that adds up when two share a tree; of the other shares, the larger counts.
         self._alone = self._floors.copy()
         if not self._additive:
             self._alone = np.array(technique.alone([part.load for part in first]))
         self._geometry = Geometry.of(self.bundles)
-        self._known: list[set[int]] = [set() for _ in range(size)]  # the others with which edges in common were counted
-        self._counted: list[dict[int, float]] = [{} for _ in range(size)]  # how many, where no row is kept of either
+        self._counted_with: list[set[int]] = [set() for _ in range(size)]  # columns with exact common edges
+        self._counted: list[dict[int, float]] = [{} for _ in range(size)]  # how many, where neither has a kept row
         self._kept = np.empty((0, size))  # rows of merged parts
-        self._place = np.full(size, -1)  # where a merged part has its row there
+        self._place = np.full(size, -1)  # the row of a merged part in `_kept`
         self._free: list[int] = []
         self._merged = np.zeros(size, np.bool_)
-        self._window = (self._geometry.shifts[0] >= 0).tolist()  # a single one, not merged
-        self._read = [False] * size  # merged, and its edges in common with windows are known
+        self._window = (self._geometry.shifts[0] >= 0).tolist()  # a single window, not merged
+        self._read = [False] * size  # merged, with exact common edges with windows
 
     @property
     def kept_bounds(self) -> int:
@@ -63,19 +63,19 @@ class PairBounds:
         return self._kept.size
 
     def bounds(self, row: int, saving: float) -> NDArray[np.float64]:
-        """No less than the gain of any two parts from this bundle and each one up to the last that was made before."""
+        """Upper bounds of the gain of any two parts, one from this bundle and one from each bundle made before it."""
         until = len(self.bundles) if self._merged[row] else row + 1
         bounds = self._bounds(row, slice(until), self._common(row, until), saving)
         bounds[self._open[:until] > self.made[row]] = -inf
         if len(self.bundles[row].members) == 1:
             bounds[row] = -inf
-        bounds[self.done[row]] = -inf
+        bounds[self.opened[row]] = -inf
         return bounds
 
-    def bounds_known(
+    def bounds_from_common(
         self, row: int, columns: NDArray[np.integer], common: NDArray[np.float64], saving: float
     ) -> NDArray[np.float64]:
-        """The same for some columns with which the edges in common are known."""
+        """The same for some columns whose common edges with the row are exact."""
         return self._bounds(row, columns, common, saving)
 
     def _bounds(
@@ -88,7 +88,7 @@ class PairBounds:
         rates -= common
         np.maximum(rates, own, out=rates)
         np.maximum(rates, others, out=rates)
-        # Both alone, and the larger of the rests: no less than either floor with what is alone of the other.
+        # Each floor plus the other's additive share; the larger of the two sums is the tighter bound.
         after = self._floors[columns] + self._alone[row]
         if not self._additive:
             np.maximum(after, self._alone[columns] + self._floors[row], out=after)
@@ -107,28 +107,28 @@ class PairBounds:
         are: NDArray[np.bool_] = self._open[columns] <= self.made[row]
         return are
 
-    def is_known(self, row: int, column: int) -> bool:
-        """Whether the edges in common are as many as the bound of the pair says."""
-        return column in self._known[row] or (self._window[column] and (self._window[row] or self._read[row]))
+    def common_is_exact(self, row: int, column: int) -> bool:
+        """Whether the common edges of the pair are exact, not just an upper bound."""
+        return column in self._counted_with[row] or (self._window[column] and (self._window[row] or self._read[row]))
 
     def least_rate(self, row: int, column: int) -> float:
         one, other = float(self._rates[row]), float(self._rates[column])
         return max(one, other, (one + other) * (1 - SLACK) - self._common_of_two(row, column))
 
-    def know(self, row: int, columns: Sequence[int], common: NDArray[np.float64]) -> None:
-        """The edges in common with some columns are counted."""
+    def record_common(self, row: int, columns: Sequence[int], common: NDArray[np.float64]) -> None:
+        """Store the counted common edges of a row and some columns."""
         common = common + SLACK * self._rates[row]
-        place, places = int(self._place[row]), self._place[columns]
+        place, other_places = int(self._place[row]), self._place[columns]
         if place >= 0:
             self._kept[place, columns] = common
         else:
-            for column, has, number in zip(columns, places.tolist(), common.tolist(), strict=True):
+            for column, has, number in zip(columns, other_places.tolist(), common.tolist(), strict=True):
                 if has < 0:
                     self._counted[row][column] = self._counted[column][row] = number
-        self._kept[places[places >= 0], row] = common[places >= 0]
-        self._known[row].update(columns)
+        self._kept[other_places[other_places >= 0], row] = common[other_places >= 0]
+        self._counted_with[row].update(columns)
         for column in columns:
-            self._known[column].add(row)
+            self._counted_with[column].add(row)
 
     def merge(
         self,
@@ -139,12 +139,12 @@ class PairBounds:
         right_slot: int | None,
         read: NDArray[np.float64] | None = None,
     ) -> int:
-        """Give the merged part a slot, one of the old ones where there is one.
+        """Give the merged part a slot: that of one of its halves, if they have any.
 
-        `read` are its edges in common with each window, where they are known; of other slots they say nothing.
+        `read` are its common edges with each window, if they are exact; other slots of the array have no meaning.
         """
         slot = left_slot if left_slot is not None else right_slot
-        # Parts out of a bundle have no slot; there all of a floor adds up.
+        # Parts of a bundle with several members have no slot; their floors add up entirely.
         alone = new.near_floor if self._additive else float(self._alone[left_slot] + self._alone[right_slot])
         common = self._common_with_merged(new, ((left, left_slot), (right, right_slot)), read)
         for old in (left_slot, right_slot):
@@ -159,7 +159,7 @@ class PairBounds:
             common = np.append(common, np.inf)
         self.bundles[slot] = Bundle((new,), 0, 0)
         self.made[slot] = self._open[slot] = next(self._clock)
-        self.done[slot], self._window[slot] = [], False
+        self.opened[slot], self._window[slot] = [], False
         self._rates[slot], self._finals[slot], self._floors[slot] = new.near_rate, new.near_final, new.near_floor
         self._alone[slot] = alone
         self._merged[slot] = True
@@ -170,11 +170,11 @@ class PairBounds:
     def _common_with_merged(
         self, new: Part, halves: Sequence[tuple[Part, int | None]], read: NDArray[np.float64] | None
     ) -> NDArray[np.float64]:
-        """Edges per second that each bundle has in common with a part merged from two, at most."""
+        """Upper bounds of the edges per second that each bundle has in common with a merged part."""
         columns = slice(None) if read is None else np.flatnonzero(self._merged)
         (left, left_slot), (right, right_slot) = halves
         one, other = self._of(left, left_slot, columns), self._of(right, right_slot, columns)
-        # Of what another tree has in common with the two, the second adds no more than it has that the first has not.
+        # The second half adds no more common edges than it has edges that the first half lacks.
         more, other_more = new.near_high - left.near_rate, new.near_high - right.near_rate
         common = np.minimum(one + np.minimum(other, more), other + np.minimum(one, other_more))
         if read is not None:
@@ -184,23 +184,23 @@ class PairBounds:
         return common
 
     def _of(self, part: Part, slot: int | None, columns: slice | NDArray[np.intp]) -> NDArray[np.float64]:
-        """What columns, either all or all that are merged, have in common with a part at most.
+        """Upper bounds of the common edges of a part and these columns: all columns, or all merged ones.
 
-        For a part that was in a bundle nothing is known but that it has no more edges than it has.
+        For a part of a bundle with several members, the bound is the edge rate of the part.
         """
         if slot is None:
             return np.full(len(self._merged[columns]), part.near_rate)
         if isinstance(columns, slice):
             return self._common(slot, len(self.bundles))
-        place, places = int(self._place[slot]), self._place[columns]
+        place, other_places = int(self._place[slot]), self._place[columns]
         common = self._kept[place, columns] if place >= 0 else np.full(len(columns), np.inf)
-        common = np.where(places >= 0, np.minimum(common, self._kept[places, slot]), common)
+        common = np.where(other_places >= 0, np.minimum(common, self._kept[other_places, slot]), common)
         for column, counted in self._counted[slot].items():
             common[columns == column] = counted
         return common
 
     def _common(self, row: int, until: int) -> NDArray[np.float64]:
-        """Edges per second that each other bundle up to there has in common with this one at most."""
+        """Upper bounds of the edges per second that this bundle has in common with each one before `until`."""
         place = int(self._place[row])
         if place >= 0:
             common = self._kept[place, :until].copy()
@@ -231,7 +231,7 @@ class PairBounds:
         return least
 
     def _keep(self, slot: int, common: NDArray[np.float64]) -> None:
-        """A row for which there is no memory is not kept: its bounds are looser then."""
+        """Keep the row of a merged part if there is memory left; otherwise its bounds are looser."""
         if not self._free:
             rows, width = self._kept.shape
             more = min(max(64, rows), MOST_KEPT // width - rows)
@@ -247,10 +247,10 @@ class PairBounds:
         self._kept[self._place[others], slot] = common[others]
 
     def _forget(self, slot: int) -> None:
-        for other in self._known[slot]:
-            self._known[other].discard(slot)
+        for other in self._counted_with[slot]:
+            self._counted_with[other].discard(slot)
             self._counted[other].pop(slot, None)
-        self._known[slot], self._counted[slot] = set(), {}
+        self._counted_with[slot], self._counted[slot] = set(), {}
         if self._place[slot] >= 0:
             self._free.append(int(self._place[slot]))
             self._place[slot] = -1
@@ -258,8 +258,8 @@ class PairBounds:
 
     def _grow(self) -> None:
         self.bundles.append(self.bundles[-1])
-        self.done.append([])
-        self._known.append(set())
+        self.opened.append([])
+        self._counted_with.append(set())
         self._counted.append({})
         self.made.append(0)
         self._window.append(False)

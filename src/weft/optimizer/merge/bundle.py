@@ -1,4 +1,4 @@
-"""Parts with equal slides as bundles: where there are too many parts, bounds are computed for bundles of them."""
+"""Bundles of parts with equal slides: where there are too many parts, bounds are computed per bundle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from weft.optimizer.merge.part import Part
 
 MOST_ROWS = 6000
-"""Up to so many parts, each is a bundle of its own, which has tighter bounds."""
+"""Up to this number of parts, each part is a bundle of its own, which has tighter bounds."""
 
 LONGEST_SLIDE = 1 << 62
 """Longer slides exceed 64-bit arithmetic: their bounds are looser."""
@@ -20,9 +20,9 @@ LONGEST_SLIDE = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Parts with equal slides, as many classes, and so equal edge rates; the lowest floor first.
+    """Parts with equal slides and equally many classes, so with equal edge rates; the lowest floor first.
 
-    `slide` is 0 where a part has several.
+    `slide` is 0 where the part has several slides.
     """
 
     members: tuple[Part, ...]
@@ -31,9 +31,9 @@ class Bundle:
 
 
 def bundles(parts: Iterable[Part], adds: bool) -> list[Bundle]:
-    """Each part alone, or, where that are too many, those of equal slides and as many classes together.
+    """Each part alone; if there are too many, parts with equal slides and equally many classes are put together.
 
-    Of a bundle's members the one with the lowest floor has the highest bound, whatever it is paired with: where
+    Of a bundle's members the one with the lowest floor has the highest bound with any partner: where
     floors add up and final costs are the rate times the floor, a part loses `(merged rate - rate) * floor`.
     """
     parts = sorted(parts, key=lambda part: part.position)
@@ -59,7 +59,7 @@ def _slide_and_classes(part: Part) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The parts of a bundle as columns: floors, final costs, and shifts for each slide, -1 where there is none."""
+    """The parts of a bundle as arrays: floors, final costs, and shifts per slide, -1 where a part has no such shift."""
 
     floors: NDArray[np.float64]
     finals: NDArray[np.float64]
@@ -82,7 +82,7 @@ class Members:
         return cls(floors, finals, ((bundle.slide, firsts), (bundle.slide, seconds)))
 
     def common(self, other: Members, rows: int, columns: int) -> NDArray[np.float64]:
-        """For the first of both, no less than the density of common edges: exact for two windows."""
+        """Upper bounds of the density of common edges, for the first `rows` and `columns`; exact for two windows."""
         if self.shifts is None or other.shifts is None:
             return np.full((rows, columns), np.inf)
         density = np.zeros((rows, columns))

@@ -1,4 +1,4 @@
-"""The best pairs of a row, and edges in common that are read from a board instead of counted."""
+"""The best pairs of a row, and common edges that are read from a folded bitmap instead of counted."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from weft.optimizer.merge.part import Part
 
 @dataclass(slots=True)
 class Listed:
-    """The best pairs of a row that are still to be looked at, ascending; those that are not listed have no more."""
+    """The best pairs of a row that are still to be opened, by ascending bound; unlisted pairs have no higher bound."""
 
     bounds: NDArray[np.float64]
     columns: NDArray[np.int32]
     rest: float
-    """The greatest bound of what is not listed, at most."""
+    """No unlisted pair has a higher bound."""
     left: int
 
     @classmethod
@@ -44,13 +44,13 @@ class Listed:
         self.left -= 1
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
-        """Those that the mask has; the mask is as long as the columns are."""
+        """Keep the pairs where the mask is true; it is as long as `columns`."""
         mask = mask[: self.left]
         self.bounds, self.columns = self.bounds[: self.left][mask], self.columns[: self.left][mask]
         self.left = len(self.columns)
 
     def joined(self, entries: Sequence[tuple[float, int]]) -> Listed:
-        """With these put where they belong. What fell below those that are not listed waits with them."""
+        """With these entries inserted in order. Entries below `rest` are dropped: they wait with the unlisted pairs."""
         entries = [entry for entry in entries if entry[0] >= self.rest]
         bounds = np.append(self.bounds[: self.left], [bound for bound, _ in entries])
         columns = np.append(self.columns[: self.left], np.array([column for _, column in entries], np.int32))
@@ -59,27 +59,27 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class FoldedReading:
-    """Where a board that is folded to the slides of windows tells what each has in common with a merged part."""
+    """A bitmap folded to the slides of windows: tells how many edges each window has in common with a merged part."""
 
-    board: EdgeBitmap
+    bitmap: EdgeBitmap
     folds: Folds
     residues: NDArray[np.intp]
-    """Of both classes of each bundle, 0 where it has but one."""
+    """Of both classes of each bundle; 0 where it has only one."""
 
     @classmethod
-    def of(cls, board: EdgeBitmap, bundles: Sequence[Bundle]) -> FoldedReading | None:
+    def of(cls, bitmap: EdgeBitmap, bundles: Sequence[Bundle]) -> FoldedReading | None:
         """None where there are bundles of several parts, or where folding is more work than counting."""
         if any(len(bundle.members) > 1 or not bundle.slide for bundle in bundles):
             return None
-        folds = board.folds(bundle.slide for bundle in bundles)
+        folds = bitmap.folds(bundle.slide for bundle in bundles)
         if folds is None:
             return None
         residues = np.zeros((2, len(bundles)), np.intp)
         for i, bundle in enumerate(bundles):
             for k, edge_class in enumerate(bundle.members[0].edges.classes):
-                residues[k, i] = board.residue(edge_class, folds)
-        return cls(board, folds, residues)
+                residues[k, i] = bitmap.residue(edge_class, folds)
+        return cls(bitmap, folds, residues)
 
     def common(self, part: Part) -> NDArray[np.float64]:
         """Edges per second that it has in common with each window."""
-        return self.board.read(part, self.folds, self.residues)
+        return self.bitmap.read(part, self.folds, self.residues)

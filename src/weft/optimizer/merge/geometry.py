@@ -1,4 +1,4 @@
-"""Slides and shifts of bundles as arrays: how many edges any two of them have in common at most."""
+"""Slides and shifts of bundles as arrays, and upper bounds of the edges that any two of them have in common."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ MOST_MEETINGS = 64
 
 @dataclass(frozen=True, slots=True)
 class SlideMeetings:
-    """What windows of one slide need to know to find the windows that they share edges with."""
+    """For windows of one slide: how often their edges meet those of each bundle."""
 
     divisors: NDArray[np.integer]
-    """What it has in common with each different slide."""
+    """The greatest common divisor with each distinct slide."""
     firsts: NDArray[np.integer]
     """Of each bundle, its first shift modulo that divisor."""
     seconds: NDArray[np.integer]
-    """As far beyond all residues as an integer goes where there is none."""
+    """The second shift; the largest integer, which is no residue, where there is none."""
     once: NDArray[np.float64]
-    """How often two classes meet that do."""
+    """The density of the common edges of two classes that meet."""
 
 
 @dataclass(slots=True, eq=False)
 class Geometry:
-    """Slides and shifts of bundles in units of what divides them all.
+    """Slides and shifts of bundles in units of their greatest common divisor.
 
     Shifts are -1 where there is none, or where members have different ones.
     """
@@ -40,11 +40,11 @@ class Geometry:
     slides: NDArray[np.integer]
     classes: NDArray[np.int64]
     shifts: NDArray[np.integer]
-    """A row for the first classes, and one for the second."""
+    """One row for the first classes, and one for the second."""
     different: NDArray[np.integer]
-    """The slides, each once: hundreds of windows may have a few slides only."""
+    """The distinct slides: hundreds of windows may have only a few."""
     which: NDArray[np.intp]
-    """Of those, the one that a bundle has."""
+    """The index in `different` of the slide of each bundle."""
     meetings: dict[int, SlideMeetings] = field(default_factory=dict)
     """A cache, by slide: hundreds of rows may have the same one."""
 
@@ -70,7 +70,7 @@ class Geometry:
         return bool((self.shifts[0] < 0).any())
 
     def common(self, row: int, until: int) -> NDArray[np.float64]:
-        """No less than the density of common edges, with each bundle up to there; exact for two windows."""
+        """Upper bounds of the density of common edges with each bundle before `until`; exact for two windows."""
         return self._common(row, slice(until))
 
     def common_of_two(self, row: int, column: int) -> float:
@@ -96,10 +96,10 @@ class Geometry:
         return common
 
     def _of_many(self, slide: int, own: int, columns: slice) -> NDArray[np.int64]:
-        """Classes that meet at most, where bundles have several members."""
+        """Upper bounds of the number of classes that meet, where bundles have several members."""
         classes = self.classes[columns]
         meetings = classes * own
-        # Different parts of one slide have at most one class in common, and none if each has but one.
+        # Different parts of one slide have at most one class in common, and none if each has only one class.
         alike = self.slides[columns] == slide
         meetings[alike] = np.maximum(classes[alike], own) > 1
         return meetings

@@ -1,14 +1,14 @@
 """Greedy merging of trees, the papers' way, without counting the edges of most pairs.
 
 The papers try all pairs in each round. Here a pair waits under an upper bound of its gain; only a pair whose bound
-reaches the best gain known is looked at closer. The merges are the same: bounds are never too low, gains are exact,
-and of equal gains the pair that comes first in the workload wins. Trees of so many odd slides
-that nobody waits for a count have edges within bounds; then the merge that surely gains most is made.
+reaches the best gain so far is examined. The merges are the same: bounds are never too low, gains are exact, and of
+equal gains the pair that comes first in the workload wins. Where counting the edges of a tree would take too long, its
+edge rate is only enclosed between two bounds; then the merge with the greatest guaranteed gain is made.
 
-    bundles of parts   each part alone; where there are too many, those of equal slides together
+    bundles of parts   each part alone; where there are too many, parts of equal slides together
     rows of bounds     from the edges that two bundles have in common at most: exact for two windows, sums for trees
     cells              the parts of two bundles, the best first, only while their bound leads
-    pairs              what still leads is counted
+    pairs              the edges of a pair whose bound still leads are counted
 """
 
 from __future__ import annotations
@@ -31,37 +31,37 @@ from weft.optimizer.merge.candidates import FoldedReading, Listed
 from weft.optimizer.merge.part import Merge, Part, equal_edges, union
 
 LISTED = 256
-"""The best pairs of a row that are listed together."""
+"""Pairs of a row that are listed together, the best ones."""
 
 AT_ONCE = 16
-"""Those of them that are looked up together."""
+"""Listed pairs whose common edges are looked up together."""
 
 PAIRS_AT_ONCE = 1 << 12
-"""Pairs of members of two bundles that are looked at together."""
+"""Pairs of members of two bundles that are examined together."""
 
 
 class Weaving:
     """The parts of one grouping and their merges, the best first.
 
-    `saving` is what one tree less saves apart from final aggregation: a pass over the rows, or a fold of the
-    composite slices. Merges that cannot gain more than `above` are not even remembered. `counted` tells how many
-    pairs were counted.
+    `saving` is what one tree less saves besides final aggregation: a pass over the rows, or a fold of the composite
+    slices. Merges that cannot gain more than `above` are not kept. `counted` is the number of pairs whose edges were
+    counted.
     """
 
     def __init__(self, parts: Iterable[Part], saving: Fraction, cost: Cost, above: float = -inf) -> None:
         self.parts = {part.position: part for part in parts}
         self.counted = 0
         self._saving, self._near_saving, self._cost, self._above = saving, float(saving), cost, above
-        self._board = EdgeBitmap.of({part: part.edges for part in self.parts.values()})
-        self._serial = count()  # keeps heaps from comparing parts where a merged part stands in an old one's place
+        self._bitmap = EdgeBitmap.of({part: part.edges for part in self.parts.values()})
+        self._serial = count()  # breaks ties, so that heaps never compare parts
         self._evaluated: list[tuple[Fraction, int, int, int, Merge]] = []  # heap by negative gain
         self._waiting: list[tuple[float, int, Part, Part]] = []  # heap by negative bound
-        # Heap by negative bound: two bundles, and the bound of the pairs of members that were looked at already.
+        # Heap by negative bound: two bundles, and the least bound of the pairs of members examined so far.
         self._cells: list[tuple[float, int, int, float]] = []
         self._members: dict[int, Members] = {}
         self._table = PairBounds(bundles(self.parts.values(), cost.technique.additive), cost.technique)
         self._slot = {b.members[0].position: i for i, b in enumerate(self._table.bundles) if len(b.members) == 1}
-        self._reading = FoldedReading.of(self._board, self._table.bundles) if self._board is not None else None
+        self._reading = FoldedReading.of(self._bitmap, self._table.bundles) if self._bitmap is not None else None
         self._tops: list[tuple[float, int, int]] = []  # heap by negative bound: the best of a row, when it was made
         self._lists: dict[int, Listed] = {}
         for row in range(len(self._table.bundles)):
@@ -95,10 +95,10 @@ class Weaving:
                 self._open_row(*heappop(self._tops))
 
     def merge(self, merge: Merge) -> None:
-        """Put the merged part in the place of the two."""
+        """Replace the two parts by the merged one."""
         new = merge.part(self._cost)
-        if self._board is not None:
-            self._board.merge(new, merge.left, merge.right)
+        if self._bitmap is not None:
+            self._bitmap.merge(new, merge.left, merge.right)
         left, right = (self._slot.pop(old.position, None) for old in (merge.left, merge.right))
         del self.parts[merge.left.position], self.parts[merge.right.position]
         self.parts[new.position] = new
@@ -114,7 +114,7 @@ class Weaving:
         return self.parts.get(left.position) is left and self.parts.get(right.position) is right
 
     def _list_row(self, row: int) -> None:
-        """List the best of a row that are still to be looked at."""
+        """List the best pairs of a row that are still to be opened."""
         bounds = self._table.bounds(row, self._near_saving)
         best, rest = np.flatnonzero(bounds > self._above), -inf
         if len(best) > LISTED:
@@ -129,7 +129,7 @@ class Weaving:
             heappush(self._tops, (-top, row, self._table.made[row]))
 
     def _open_row(self, top: float, row: int, made: int) -> None:
-        """Take the best pair of bundles out of a row, and see what is in it."""
+        """Take the best pair of bundles out of a row, and open it."""
         if made != self._table.made[row]:
             return
         listed = self._lists[row]
@@ -141,11 +141,11 @@ class Weaving:
         column = listed.column
         if listed.top < -top:
             pass  # another row may have a better one
-        elif self._board is not None and not self._table.is_known(row, column) and self._single(row, column):
-            self._look_up(self._board, row)
+        elif self._bitmap is not None and not self._table.common_is_exact(row, column) and self._single(row, column):
+            self._look_up(self._bitmap, row)
         else:
             listed.pop()
-            self._table.done[row].append(column)
+            self._table.opened[row].append(column)
             if self._single(row, column):
                 one, other = self._table.bundles[row].members[0], self._table.bundles[column].members[0]
                 self._look_closer(one, other, self._table.least_rate(row, column))
@@ -156,8 +156,8 @@ class Weaving:
     def _single(self, row: int, column: int) -> bool:
         return len(self._table.bundles[row].members) == len(self._table.bundles[column].members) == 1
 
-    def _look_up(self, board: EdgeBitmap, row: int) -> None:
-        """Common edges of this row with the best that are listed: an operation on bits is cheaper than another look."""
+    def _look_up(self, bitmap: EdgeBitmap, row: int) -> None:
+        """Count the common edges of a row and its best listed columns: bit operations cost less than opening pairs."""
         listed, table = self._lists[row], self._table
         listed.keep(table.are_open(row, listed.columns))
         unknown: list[int] = []
@@ -166,18 +166,18 @@ class Weaving:
         while listed and len(unknown) < AT_ONCE:
             listed.pop()
             column = columns[listed.left]
-            if table.is_known(row, column) or not self._single(row, column):
+            if table.common_is_exact(row, column) or not self._single(row, column):
                 kept.append((tops[listed.left], column))
             else:
                 unknown.append(column)
-        common = board.common(table.bundles[row].members[0], [table.bundles[c].members[0] for c in unknown])
-        table.know(row, unknown, common)
-        bounds = table.bounds_known(row, np.array(unknown), common, self._near_saving)
+        common = bitmap.common(table.bundles[row].members[0], [table.bundles[c].members[0] for c in unknown])
+        table.record_common(row, unknown, common)
+        bounds = table.bounds_from_common(row, np.array(unknown), common, self._near_saving)
         kept += [(bound, column) for bound, column in zip(bounds.tolist(), unknown, strict=True) if bound > self._above]
         self._lists[row] = listed.joined(kept)
 
     def _open_cell(self, row: int, column: int, below: float) -> None:
-        """Look at the best pairs of members of two bundles, or of one, whose bound is below what was looked at."""
+        """Examine the best pairs of members of two bundles, or of one, whose bound is less than `below`."""
         one, other = self._columns(row), self._columns(column)
         rate = self._table.least_rate(row, column)
         bounds = self._pair_bounds(one, other, len(one.floors), 1, rate)[:, 0]
@@ -212,14 +212,14 @@ class Weaving:
     def _pair_bounds(
         self, one: Members, other: Members, rows: int, columns: int, rate: float | NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """No less than the gain of each two of the first members; floors of bundles add up."""
+        """Upper bounds of the gain of each pair of the first members; floors of bundles add up."""
         before = self._near_saving + one.finals[:rows, None] + other.finals[None, :columns]
         after = rate * (one.floors[:rows, None] + other.floors[None, :columns])
         bounds: NDArray[np.float64] = before - after + SLACK * (before + after)
         return bounds
 
     def _look_closer(self, one: Part, other: Part, rate: float) -> None:
-        """Floors of rows are rough: what the technique knows of two loads may lower the bound."""
+        """Floors of rows are rough: the joint floor of two loads may lower the bound."""
         bound = self._bound(one, other, rate)
         if bound > self._above:
             left, right = (one, other) if one.position < other.position else (other, one)
@@ -229,12 +229,12 @@ class Weaving:
         merge = self._evaluate(left, right)
         one, other = self._slot.get(left.position), self._slot.get(right.position)
         if one is not None and other is not None:
-            self._table.know(one, [other], np.array([float(left.rate + right.rate - merge.rates[0])]))
+            self._table.record_common(one, [other], np.array([float(left.rate + right.rate - merge.rates[0])]))
         if merge.gain > self._above:
             heappush(self._evaluated, (-merge.gain, left.position, right.position, next(self._serial), merge))
 
     def _bound(self, left: Part, right: Part, rate: float) -> float:
-        """No less than the gain, if the merged edge rate is at least `rate`."""
+        """An upper bound of the gain, if the merged edge rate is at least `rate`."""
         omega = self._cost.technique.joint_floor(left.near_floor, left.load, right.near_floor, right.load)
         before, after = self._near_saving + left.near_final + right.near_final, rate * omega
         return before - after + SLACK * (before + after)
@@ -242,8 +242,8 @@ class Weaving:
     def _evaluate(self, left: Part, right: Part) -> Merge:
         self.counted += 1
         pieces = left.pieces + right.pieces
-        if self._board is not None:
-            rate = high = self._board.edge_rate(left, right)
+        if self._bitmap is not None:
+            rate = high = self._bitmap.edge_rate(left, right)
             omega = self._cost.technique.joint_omega(left.load, right.load, rate)
         else:
             pieces = (union(pieces),)

@@ -1,4 +1,4 @@
-"""Trees in the making, and two of them as one."""
+"""Trees under construction, and the merge of two."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from weft.plan.logical import Tree
 
 @dataclass(slots=True, eq=False)
 class Part:
-    """A tree in the making: what a merge needs to know, and the same once more as floats for bounds.
+    """A tree under construction: what a merge needs, as exact numbers and again as floats for bounds.
 
-    Never changed, and yet not frozen: a million queries are half a million parts, and frozen ones take twice as long.
+    Immutable, but not a frozen dataclass: a million queries make half a million parts, and frozen ones take twice as
+    long to create.
     """
 
     position: int
-    """Of its first query: tells parts apart, and decides between equal gains."""
+    """Of its first query: identifies the part, and decides between equal gains."""
     queries: tuple[tuple[int, str], ...]
     """Positions in the workload, ascending, with names."""
     pieces: tuple[Edges, ...]
-    """Their union is what the part cuts. Put together only where somebody asks: most merged parts are merged again."""
+    """Their union are the edges of the part. It is computed on demand: most merged parts are merged again."""
     rate: Fraction
     high: Fraction
-    """No less than the edge rate, which is no less than `rate`; equal where edges were counted."""
+    """The edge rate is between `rate` and `high`; they are equal where edges were counted."""
     load: WindowLoad
     """Without its ranges, where the technique does not use them."""
     omega: Fraction
@@ -49,7 +50,7 @@ class Part:
 
     @classmethod
     def of_tree(cls, queries: Sequence[tuple[int, ACQ]], tree: Tree, cost: Cost) -> Part:
-        """The same for queries whose tree is known."""
+        """The part of queries that have a tree already."""
         rates = (tree.edge_rate, tree.edge_rate if tree.edge_rate_high is None else tree.edge_rate_high)
         load = load_of([q.window for _, q in queries], cost.technique)
         return cls.priced(tuple((i, q.name) for i, q in queries), (tree.edges,), rates, load, cost)
@@ -89,9 +90,9 @@ def union(pieces: Sequence[Edges]) -> Edges:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Two parts as one: `gain` is by how much the plan gets cheaper, negative where it gets more expensive.
+    """The merge of two parts: `gain` is how much cheaper the plan gets, negative where it gets more expensive.
 
-    Where edges are enclosed, it is what is gained for sure.
+    Where the edge rate is only enclosed, `gain` is a lower bound.
     """
 
     gain: Fraction
@@ -106,7 +107,7 @@ class Merge:
 
 
 def equal_edges(queries: Sequence[tuple[int, ACQ]], cost: Cost) -> list[Part]:
-    """Queries whose edges are the same share a tree for nothing, so they are one part before anything is counted."""
+    """Queries with equal edges share a tree at no cost, so they are one part before anything is counted."""
     classes: dict[tuple[int, int, int], tuple[list[tuple[int, str]], list[int]]] = {}
     for position, query in queries:
         window = query.window

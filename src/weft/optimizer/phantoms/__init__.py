@@ -4,7 +4,7 @@ from weft.calibration.table_costs import ProbeCosts
 from weft.optimizer.phantoms.allocation import ALLOCATIONS, Allocated, allocate, price
 from weft.optimizer.phantoms.base import Choice, ChoiceStep
 from weft.optimizer.phantoms.choosers import CHOOSERS, choose
-from weft.optimizer.phantoms.collisions import Flows, Seen, collision_rate, measure_flows
+from weft.optimizer.phantoms.collisions import Flows, TableCounts, collision_rate, measure_flows
 from weft.optimizer.phantoms.configuration import Configuration, InvalidConfiguration, TableNode, parse
 from weft.optimizer.phantoms.epochs import eviction_rate
 from weft.optimizer.phantoms.exhaustive_phantoms import EXHAUSTIVE_LIMIT, configurations, exhaustive
@@ -29,7 +29,7 @@ __all__ = [
     "InvalidNotation",
     "ProbeCosts",
     "Relation",
-    "Seen",
+    "TableCounts",
     "TableNode",
     "UnknownGroups",
     "allocate",

@@ -20,7 +20,7 @@ from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.statistics import GroupStatistics
 
 Allocation = Callable[[Forests, float, ProbeCosts], Floats]
-"""Gives each table of each forest its space, and the stream all of it."""
+"""The space of each table of each forest; the entry of the stream has all memory."""
 
 
 class NoMemory(PlanError):
@@ -28,7 +28,7 @@ class NoMemory(PlanError):
 
 
 def linear_supernodes(forests: Forests, memory: float, prices: ProbeCosts) -> Floats:
-    """SL: a table and all that it feeds count as one with the sum of their groups, divided again and again."""
+    """SL: a table and all that it feeds are a supernode with the sum of their groups, which is divided top down."""
     weight = forests.weight.copy()
     for level in reversed(forests.levels):
         weight = weight + forests.fed(level, weight[level])
@@ -44,16 +44,16 @@ def root_supernodes(forests: Forests, memory: float, prices: ProbeCosts) -> Floa
 
 
 def _unfold(forests: Forests, root: Floats, memory: float, prices: ProbeCosts) -> Floats:
-    """From the stream down: what a supernode has is divided between its table and those that this feeds.
+    """From the stream down: the space of a supernode is divided between its table and the tables that it feeds.
 
     Two levels have an optimum (equations 21 and 22): the fed ones get `ratio * root`, more than half stays above. The
-    stream keeps nothing, which is the optimum of one level. A fed table counts as a leaf here, whatever it feeds; a
-    table that is asked for itself pays an eviction with every group that leaves it, as if it probed so much more.
+    stream keeps nothing, which is the optimum of one level. A fed table counts as a leaf here, even if it feeds others.
+    A table that is a query pays an eviction for every group that leaves it, as if that were more probes.
     """
     tables = np.flatnonzero(forests.depth > 0)
     roots = forests.fed(tables, root[tables])
     fanout = forests.fed(tables, np.ones(len(tables)))
-    beside = (fanout * prices.probe + forests.asked * prices.eviction) / (MU * prices.eviction)
+    beside = (fanout * prices.probe + forests.is_query * prices.eviction) / (MU * prices.eviction)
     space = np.full(len(root), float(memory))
     for level in forests.levels:
         above = forests.up[level]
@@ -101,12 +101,12 @@ class Allocated:
     configuration: Configuration
     space: Mapping[Relation, float]
     cost: float
-    """A row, with its share in emptying tables."""
+    """Per row, with its share of emptying tables."""
     emptying: float
     """The work at the end of an epoch, where all tables are emptied at once."""
 
     def buckets(self, statistics: GroupStatistics) -> dict[Relation, int]:
-        """Whole ones, one at least."""
+        """Rounded down, at least one."""
         return {r: max(1, int(space / statistics.width(r))) for r, space in self.space.items()}
 
 
@@ -121,18 +121,18 @@ def allocate(
     >>> from weft.optimizer.phantoms.configuration import parse
     >>> from weft.optimizer.phantoms.relation import show
     >>> counts = {frozenset("A"): 400, frozenset("B"): 100, frozenset("AB"): 2000}
-    >>> found = allocate(parse("AB(A B)"), GroupStatistics(counts), 10_000)
-    >>> {show(relation): round(space) for relation, space in found.space.items()}, round(found.cost, 2)
+    >>> allocated = allocate(parse("AB(A B)"), GroupStatistics(counts), 10_000)
+    >>> {show(relation): round(space) for relation, space in allocated.space.items()}, round(allocated.cost, 2)
     ({'AB': 6375, 'A': 2417, 'B': 1208}, 2.9)
     """
     check_memory(memory)
     prices = prices or ProbeCosts()
     forests = Forests.one(configuration, statistics)
-    return given(configuration, forests, named(allocation)(forests, memory, prices), prices)
+    return priced(configuration, forests, named(allocation)(forests, memory, prices), prices)
 
 
-def given(configuration: Configuration, forests: Forests, space: Floats, prices: ProbeCosts) -> Allocated:
-    """What a division costs, however it was made."""
+def priced(configuration: Configuration, forests: Forests, space: Floats, prices: ProbeCosts) -> Allocated:
+    """A configuration with this division of the memory, and its cost."""
     return Allocated(
         configuration,
         dict(zip(configuration.relations, forests.by_table(space)[0].tolist())),
@@ -147,10 +147,10 @@ def price(
     space: Mapping[Relation, float],
     prices: ProbeCosts | None = None,
 ) -> Allocated:
-    """The same for space that is already divided."""
+    """The cost of a given division of the memory."""
     forests = Forests.one(configuration, statistics)
     entries = np.array([*(float(space[r]) for r in configuration.relations), sum(space.values())])
-    return given(configuration, forests, entries, prices or ProbeCosts())
+    return priced(configuration, forests, entries, prices or ProbeCosts())
 
 
 def check_memory(memory: float) -> None:

@@ -1,4 +1,4 @@
-"""What a choice of phantoms is, and how one more phantom changes who feeds whom."""
+"""The choice of phantoms as a value, and the ways to add a phantom or to change which table feeds which."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from weft.optimizer.phantoms.statistics import GroupStatistics
 
 @dataclass(frozen=True, slots=True)
 class ChoiceStep:
-    """A phantom that was added, or a table that began to feed others, and what a row cost then; the first has none."""
+    """A phantom that was added, or a table that began to feed others, and the cost per row after that step.
+
+    The first step has no relation: it is the cost without phantoms.
+    """
 
     relation: Relation | None
     cost: float
@@ -26,7 +29,7 @@ class ChoiceStep:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`allocated` is what was settled on; `steps` say how it was come by, the cost without phantoms first."""
+    """`allocated` is the result; `steps` say how the search got there, the cost without phantoms first."""
 
     allocated: Allocated
     steps: tuple[ChoiceStep, ...]
@@ -41,19 +44,19 @@ class Choice:
 
     @property
     def unshared(self) -> float:
-        """What a row costs without phantoms, with the space divided in the same way."""
+        """The cost per row without phantoms, with the space divided by the same method."""
         return self.steps[0].cost
 
 
 class Candidates:
-    """All relations of a feeding graph as arrays; a relation is a number, a set of attributes a number's bits."""
+    """All relations of a feeding graph as arrays; relations are numbered."""
 
     def __init__(self, queries: Iterable[Relation], statistics: GroupStatistics) -> None:
         graph = FeedingGraph.of(queries)
         self.relations = graph.relations
         self.queries = graph.queries
         self.columns, self.stream = describe(graph.relations, frozenset(graph.queries), statistics)
-        # Sets of any number of attributes contain one another as the rows of a matrix do.
+        # One row per relation, one column per attribute: products of rows count common attributes.
         names = {name: place for place, name in enumerate(sorted(frozenset[str]().union(*graph.queries)))}
         has = np.zeros((len(self.relations), len(names)), np.int64)
         for number, relation in enumerate(self.relations):
@@ -62,10 +65,10 @@ class Candidates:
         common = has @ has.T
         self.within = (common == sizes[:, None]) & (sizes[:, None] < sizes[None, :])
         """`within[i, j]`: relation i has some of the attributes of j and no others, so that j can feed it."""
-        wanted = self.columns.groups * self.columns.widths
-        ranked = sorted(range(len(self.relations)), key=lambda n: (wanted[n], sizes[n], order(self.relations[n])))
+        wanted_space = self.columns.groups * self.columns.widths
+        ranked = sorted(range(len(self.relations)), key=lambda n: (wanted_space[n], sizes[n], order(self.relations[n])))
         self.rank = np.empty(len(ranked), np.int64)
-        """The smaller a table would like to be, the lower; what is within another is lower than it."""
+        """By the space that the groups need, ascending; a relation within another has a lower rank."""
         self.rank[ranked] = np.arange(len(ranked))
 
     @cached_property
@@ -87,7 +90,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class FedTables:
-    """Relations that have a table, and the slot of the one that feeds each; their number stands for the stream."""
+    """Relations that have a table, and the slot of the table that feeds each; `len(slots)` stands for the stream."""
 
     candidates: Candidates
     slots: Ints
@@ -107,9 +110,9 @@ class FedTables:
     def with_each(self, phantoms: Ints) -> Additions:
         """Every way to add one of these phantoms.
 
-        It is fed by the smallest table that can. It feeds, of all that it can feed, either those that would otherwise
-        be fed by the same table as it, or also those of larger phantoms elsewhere. It has to feed two, and so have
-        the others still: a phantom that feeds less than two never pays.
+        It is fed by the smallest table that can feed it. Of all tables that it can feed, it takes either those with
+        the same parent, or also those of larger phantoms elsewhere. Every phantom, old or new, must feed at least two
+        tables: otherwise it does not pay.
         """
         tables, rank = len(self.slots), self.candidates.rank
         fits = self.candidates.within[np.ix_(self.slots, phantoms)].T
@@ -132,8 +135,8 @@ class FedTables:
         return Additions(self, phantoms[which[good]], parents[good])
 
     def with_other_feeders(self) -> Moves:
-        """Every way to have a table feed more without a new one: one more, or all that it can feed and that are fed by
-        the same table as it. This is how a query comes to feed others.
+        """Every way to let a table feed more without a new table: one table more, or all siblings that it can feed.
+        This is how a query comes to feed others.
         """
         tables = len(self.slots)
         can = self.candidates.within[np.ix_(self.slots, self.slots)]
@@ -149,8 +152,8 @@ class FedTables:
         return Moves(self, np.concatenate([feeders, several])[good], parents[good])
 
     def _useless(self, parents: Ints) -> Bools:
-        """Where a phantom of ours would feed less than two."""
-        ours = np.flatnonzero(~self.candidates.columns.asked[self.slots])
+        """Configurations in which a phantom feeds fewer than two tables."""
+        ours = np.flatnonzero(~self.candidates.columns.is_query[self.slots])
         if not len(ours):
             return np.zeros(len(parents), np.bool_)
         width = parents.shape[1] + 1  # the stream feeds too

@@ -30,7 +30,7 @@ Chooser = Callable[[Iterable[Relation], GroupStatistics, float, ProbeCosts, Allo
 def _by_space(
     queries: Iterable[Relation], statistics: GroupStatistics, memory: float, prices: ProbeCosts, allocation: Allocation
 ) -> Choice:
-    """Divides by itself, whatever the allocation."""
+    """GP divides the memory itself, so `allocation` is ignored."""
     return greedy_by_space(queries, statistics, memory, prices)
 
 
@@ -45,9 +45,9 @@ def choose(
     chooser: str = "gc",
     allocation: str | None = None,
 ) -> Choice:
-    """Phantoms for these group-bys, and space for all tables: SL divides it, for `epes` ES."""
+    """Phantoms for these group-bys, and the space of all tables. The default allocation is ES for `epes`, else SL."""
     check_memory(memory)
     if chooser not in CHOOSERS:
-        raise WeftError(f"there is no way to choose phantoms {chooser!r}; choose one of {', '.join(CHOOSERS)}")
+        raise WeftError(f"there is no chooser {chooser!r}; choose one of {', '.join(CHOOSERS)}")
     divide = named(allocation or ("es" if chooser == "epes" else "sl"))
     return CHOOSERS[chooser](queries, statistics, memory, prices or ProbeCosts(), divide)

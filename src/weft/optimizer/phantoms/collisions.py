@@ -1,11 +1,11 @@
-"""How often a row finds another group in its bucket, and so evicts it.
+"""How often a row finds another group in its bucket, and evicts it.
 
 A table has `b` buckets, each with the last group that was put there. With `g` groups, equally frequent and in random
 order,
 
     x = 1 - b/g + (b/g) (1 - 1/b)**g
 
-rows collide (equation 13). Rows that come in flows collide once a flow, so `x` is divided by the mean flow length.
+rows collide (equation 13). Rows that arrive in flows collide once per flow, so `x` is divided by the mean flow length.
 
 >>> round(float(collision_rate(3000, 3000)), 4)
 0.3678
@@ -32,10 +32,10 @@ class InvalidFlows(PlanError):
 
 
 def collision_rate(groups: ArrayLike, buckets: ArrayLike) -> Floats:
-    """Equation 13, for random rows. A table has one bucket at least; there, every other group collides."""
+    """Equation 13, for random rows. A table has at least one bucket; with one, every other group collides."""
     g = np.maximum(np.asarray(groups, np.float64), 1.0)
     b = np.maximum(np.asarray(buckets, np.float64), 1.0)
-    with np.errstate(divide="ignore"):  # one bucket: the logarithm is -inf, and what is missed is right
+    with np.errstate(divide="ignore"):  # one bucket: the logarithm is -inf, and `missed` is -1 as it should be
         missed = np.expm1(g * np.log1p(-1.0 / b))
     # Rounding may fall below 0 for a single group.
     rate: Floats = np.maximum(1.0 + b / g * missed, 0.0)
@@ -44,10 +44,10 @@ def collision_rate(groups: ArrayLike, buckets: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """Rows of a group that come one after the other, in the mean, by depth: a raw table has depth 1.
+    """Mean number of consecutive rows of one group, by depth: a raw table has depth 1.
 
-    A table takes most of the clustering away from those below it, so they have lengths of their own; deeper ones than
-    are given have the last. Random rows have 1 everywhere.
+    A table removes most of the clustering for the tables below it, so each depth has its own length; deeper tables have
+    the last one. Random rows have length 1 at every depth.
 
     >>> Flows((30, 2)).length([1, 2, 3]).tolist()
     [30.0, 2.0, 2.0]
@@ -65,8 +65,8 @@ class Flows:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What a table did in the last epoch."""
+class TableCounts:
+    """Counts of one table in the last epoch."""
 
     depth: int
     groups: float
@@ -75,13 +75,13 @@ class Seen:
     collisions: int
 
 
-def measure_flows(tables: Iterable[Seen]) -> Flows:
-    """Section 5.3: how much rarer collisions were than random rows would make them, in the mean over each depth.
+def measure_flows(tables: Iterable[TableCounts]) -> Flows:
+    """Section 5.3: expected collisions of random rows over counted collisions, as a mean per depth.
 
-    A table without a collision says nothing about length, and a depth without such tables has what is above it.
+    A table without collisions says nothing about flow length; a depth with no other tables gets the length above it.
 
-    >>> found = measure_flows([Seen(1, 3000, 3000, 1000, 12), Seen(2, 500, 500, 12, 4)])
-    >>> [round(length, 1) for length in found.by_depth]
+    >>> flows = measure_flows([TableCounts(1, 3000, 3000, 1000, 12), TableCounts(2, 500, 500, 12, 4)])
+    >>> [round(length, 1) for length in flows.by_depth]
     [30.7, 1.1]
     """
     lengths_by_depth: dict[int, list[float]] = {}

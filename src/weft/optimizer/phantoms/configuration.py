@@ -1,10 +1,10 @@
-"""A configuration: which relations have a hash table, and which feeds which. A forest, as a value.
+"""A configuration: which relations have a hash table, and which table feeds which, as a forest.
 
->>> found = parse("ABCD(AB BCD(CD BD BC))")
->>> str(found), sorted(map(show, found.queries)), sorted(map(show, found.phantoms))
+>>> configuration = parse("ABCD(AB BCD(CD BD BC))")
+>>> str(configuration), sorted(map(show, configuration.queries)), sorted(map(show, configuration.phantoms))
 ('ABCD(AB BCD(BC BD CD))', ['AB', 'BC', 'BD', 'CD'], ['ABCD', 'BCD'])
 
-What feeds nothing is a query; a query that feeds others has a star, which the paper does not need:
+A relation that feeds nothing is a query. A query that feeds others has a star; the paper has no such queries:
 
 >>> str(parse("AB*(B A) C").without(frozenset("A")))
 'AB*(B) C'
@@ -28,8 +28,8 @@ class TableNode:
     """The hash table of a relation, and those that it feeds, in the order of their attributes."""
 
     relation: Relation
-    asked: bool
-    """Somebody's query: what leaves the table is an answer's partial too."""
+    is_query: bool
+    """Evicted groups are partials of answers, besides being rows of the tables below."""
     children: tuple[TableNode, ...] = ()
 
     def __post_init__(self) -> None:
@@ -40,13 +40,13 @@ class TableNode:
                     f"{show(self.relation)} cannot feed {show(child.relation)}: a relation feeds those that have some "
                     "of its attributes, and no others"
                 )
-        if not self.asked and not self.children:
+        if not self.is_query and not self.children:
             raise InvalidConfiguration(f"{show(self.relation)} is no query and feeds none; leave it out")
 
     def __str__(self) -> str:
         if not self.children:
             return show(self.relation)
-        return f"{show(self.relation)}{'*' if self.asked else ''}({' '.join(map(str, self.children))})"
+        return f"{show(self.relation)}{'*' if self.is_query else ''}({' '.join(map(str, self.children))})"
 
     def walk(self) -> Iterator[TableNode]:
         """This table, then what it feeds, depth first."""
@@ -61,7 +61,7 @@ class Configuration:
 
     raw: tuple[TableNode, ...]
     tables: tuple[TableNode, ...] = field(init=False, compare=False, repr=False)
-    """All of them; each comes before those that it feeds."""
+    """All tables; each comes before those that it feeds."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "raw", tuple(sorted(self.raw, key=lambda t: order(t.relation))))
@@ -72,13 +72,13 @@ class Configuration:
     @classmethod
     def of(cls, parents: Mapping[Relation, Relation | None], queries: Iterable[Relation]) -> Configuration:
         """From each relation to the one that feeds it; None is the stream."""
-        asked = frozenset(queries)
+        query_set = frozenset(queries)
         fed: dict[Relation | None, list[Relation]] = {}
         for relation, parent in parents.items():
             fed.setdefault(parent, []).append(relation)
 
         def table(relation: Relation) -> TableNode:
-            return TableNode(relation, relation in asked, tuple(map(table, fed.get(relation, ()))))
+            return TableNode(relation, relation in query_set, tuple(map(table, fed.get(relation, ()))))
 
         return cls(tuple(map(table, fed.get(None, ()))))
 
@@ -96,11 +96,11 @@ class Configuration:
 
     @property
     def queries(self) -> frozenset[Relation]:
-        return frozenset(table.relation for table in self.tables if table.asked)
+        return frozenset(table.relation for table in self.tables if table.is_query)
 
     @property
     def phantoms(self) -> frozenset[Relation]:
-        return frozenset(table.relation for table in self.tables if not table.asked)
+        return frozenset(table.relation for table in self.tables if not table.is_query)
 
     @property
     def parents(self) -> dict[Relation, Relation | None]:
@@ -109,7 +109,7 @@ class Configuration:
         return {relation: parent_of[relation] for relation in self.relations}
 
     def without(self, relation: Relation) -> Configuration:
-        """What it fed is fed by what fed it."""
+        """Remove a table; the tables that it fed are fed by its parent."""
         parents = self.parents
         above = parents.pop(relation)
         moved = {r: above if parent == relation else parent for r, parent in parents.items()}

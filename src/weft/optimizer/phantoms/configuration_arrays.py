@@ -1,4 +1,4 @@
-"""Many configurations side by side, as arrays: what a greedy search compares, it prices in one go.
+"""Many configurations side by side, as arrays: a greedy search prices all that it compares at once.
 
 All have equally many tables. Slot `t` of configuration `c` is entry `c * width + t`; the last slot of each is the
 stream, which feeds the raw tables. Sums over what a table feeds go from the deepest level to the stream.
@@ -25,26 +25,26 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class RelationArrays:
-    """What a table's relation brings along, whatever feeds it."""
+    """What the cost of a table depends on, besides the table that feeds it."""
 
     groups: Floats
     widths: Floats
-    asked: Bools
+    is_query: Bools
     epochs: Ints
-    """Bits into the different lengths of epochs; none for what is no query."""
+    """A bit per length in `FlowsAndEpochs.lengths`; no bits for relations that are no query."""
 
     def take(self, slots: Ints) -> RelationArrays:
-        return RelationArrays(self.groups[slots], self.widths[slots], self.asked[slots], self.epochs[slots])
+        return RelationArrays(self.groups[slots], self.widths[slots], self.is_query[slots], self.epochs[slots])
 
 
 @dataclass(frozen=True, slots=True)
 class FlowsAndEpochs:
-    """What the statistics say of all relations alike."""
+    """Statistics that are the same for all relations."""
 
     flows: Flows
     rows: float
     lengths: tuple[int, ...]
-    """Of epochs, each once."""
+    """The distinct lengths of epochs."""
 
 
 def describe(
@@ -75,13 +75,13 @@ class Forests:
         self.source = (base[:, 0] + self.tables).astype(np.int64)
         self.groups = self._flat(columns.groups, 1.0)
         self.widths = self._flat(columns.widths, 1.0)
-        self.asked = self._flat(columns.asked.astype(np.float64), 0.0)
+        self.is_query = self._flat(columns.is_query.astype(np.float64), 0.0)
         self.epochs = columns.epochs
         self.depth = self._depths()
         self.levels = [np.flatnonzero(self.depth == d) for d in range(1, int(self.depth.max(initial=0)) + 1)]
         self.flow = stream.flows.length(self.depth)
         self.weight = self.groups * self.widths / self.flow
-        """What decides about space: `g * h / l`, as the linear collision rate is `mu * g * h / (l * space)`."""
+        """Space is divided by this: `g * h / l`, since the linear collision rate is `mu * g * h / (l * space)`."""
 
     @classmethod
     def one(cls, configuration: Configuration, statistics: GroupStatistics) -> Forests:
@@ -111,7 +111,7 @@ class Forests:
         return np.bincount(self.up[level], weights=values, minlength=len(self.up)).astype(np.float64, copy=False)
 
     def by_table(self, values: Floats) -> Floats:
-        """Without the stream: a row a configuration, a column a table."""
+        """Without the stream: one row per configuration, one column per table."""
         return values.reshape(self.number, self.width)[:, : self.tables]
 
     # Costs.
@@ -120,19 +120,19 @@ class Forests:
         return collision_rate(self.groups, space / self.widths) / self.flow
 
     def leaving(self, space: Floats, prices: ProbeCosts) -> Floats:
-        """What one group costs that leaves a table: an eviction where it is asked for, and a row for each table below.
+        """The cost of a group that leaves a table: an eviction if the table is a query, and a row of each table below.
 
-        A row that comes to a table costs a probe and, in the share that collides, what one group costs that leaves it.
+        A row of a table costs a probe, and with the probability of a collision the cost of a group that leaves it.
         For the stream itself this is the cost of a row (equation 7).
         """
         rates = self.collision_rates(space)
-        leaving = self.asked * prices.eviction
+        leaving = self.is_query * prices.eviction
         for level in reversed(self.levels):
             leaving = leaving + self.fed(level, prices.probe + rates[level] * leaving[level])
         return leaving
 
     def row_cost(self, space: Floats, prices: ProbeCosts) -> Floats:
-        """A row within an epoch, in each configuration (equation 7)."""
+        """The cost per row within an epoch, in each configuration (equation 7)."""
         cost: Floats = self.leaving(space, prices)[self.source]
         return cost
 
@@ -142,7 +142,7 @@ class Forests:
         return work
 
     def cost(self, space: Floats, prices: ProbeCosts) -> Floats:
-        """A row, with its share in emptying tables where epochs end (equation 29, over the rows of a cycle)."""
+        """The cost per row, with its share of emptying tables at ends of epochs (equation 29, per row of a cycle)."""
         leaving = self.leaving(space, prices)
         within: Floats = leaving[self.source]
         if not np.isfinite(self.stream.rows):
@@ -156,7 +156,7 @@ class Forests:
         return np.maximum(space / self.widths, 1.0)
 
     def eviction_rates(self) -> Floats:
-        """How often each table is emptied, a unit of time: whenever an epoch of a query in it or below it ends."""
+        """How often each table is emptied per time unit: whenever an epoch of its query, or of one below it, ends."""
         bits = self._flat(self.epochs, 0).astype(np.int64)
         for level in reversed(self.levels):
             np.bitwise_or.at(bits, self.up[level], bits[level])

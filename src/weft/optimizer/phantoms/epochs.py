@@ -1,4 +1,4 @@
-"""How often a table is emptied where its queries have epochs of different lengths (section 7).
+"""How often a table is emptied if its queries have epochs of different lengths (section 7).
 
 A table must be empty whenever an epoch of some query below it ends: at all multiples of their lengths.
 
@@ -24,6 +24,6 @@ def eviction_rate(epochs: Iterable[int]) -> Fraction:
 @lru_cache(maxsize=1 << 14)
 def _rate(lengths: frozenset[int]) -> Fraction:
     if not lengths or min(lengths) < 1:
-        raise WeftError(f"epochs are whole numbers from 1 on, one at least, got {sorted(lengths)}")
-    # Ends of epochs are edges of windows that tumble: the counter of edges counts them without 2**n terms.
+        raise WeftError(f"epochs need at least one length, and lengths are integers from 1 on; got {sorted(lengths)}")
+    # Ends of epochs are edges of tumbling windows: the edge counter counts them without 2**n terms.
     return density(Edges.of_classes((length, 0) for length in lengths))

@@ -1,10 +1,10 @@
-"""EPES: every configuration, each with the best division of the memory. A yardstick for a few queries.
+"""EPES: every configuration, each with the best division of the memory. A reference for a few queries.
 
-A phantom is the union of what it feeds, so a configuration is a way to bracket the queries: 2, 8, 52, 472, 5,504 for 2
-to 6 of them where none contains another.
+A phantom is the union of the tables that it feeds, so a configuration is a way to bracket the queries: there are 2, 8,
+52, 472, 5,504 for 2 to 6 queries that do not contain one another.
 
 >>> from weft.optimizer.phantoms.relation import read
->>> [str(found) for found in configurations(map(read, ("A", "B", "AB")))]
+>>> [str(configuration) for configuration in configurations(map(read, ("A", "B", "AB")))]
 ['A AB B', 'A AB*(B)', 'AB*(A B)', 'AB*(A) B']
 """
 
@@ -15,7 +15,7 @@ from itertools import product
 
 from weft.calibration.table_costs import ProbeCosts
 from weft.model import PlanError
-from weft.optimizer.phantoms.allocation import Allocated, Allocation, given
+from weft.optimizer.phantoms.allocation import Allocated, Allocation, priced
 from weft.optimizer.phantoms.base import Choice, ChoiceStep
 from weft.optimizer.phantoms.configuration import Configuration, TableNode
 from weft.optimizer.phantoms.configuration_arrays import Forests
@@ -38,12 +38,13 @@ def exhaustive(
     prices: ProbeCosts,
     allocation: Allocation = exhaustive_space,
 ) -> Choice:
-    asked = sorted(set(queries), key=order)
-    if len(asked) > EXHAUSTIVE_LIMIT:
+    distinct = sorted(set(queries), key=order)
+    if len(distinct) > EXHAUSTIVE_LIMIT:
         raise TooManyGroupings(
-            f"{len(asked)} group-bys have too many configurations to try all; give {EXHAUSTIVE_LIMIT} at most or use gc"
+            f"{len(distinct)} group-bys have too many configurations to try all; "
+            f"give {EXHAUSTIVE_LIMIT} at most or use gc"
         )
-    allocations = [_allocated(c, statistics, memory, prices, allocation) for c in configurations(asked)]
+    allocations = [_allocated(c, statistics, memory, prices, allocation) for c in configurations(distinct)]
     alone = next(a for a in allocations if not any(table.children for table in a.configuration.tables))
     best = min(allocations, key=lambda allocated: allocated.cost)
     return Choice(best, (ChoiceStep(None, alone.cost),))
@@ -53,24 +54,24 @@ def _allocated(
     configuration: Configuration, statistics: GroupStatistics, memory: float, prices: ProbeCosts, allocation: Allocation
 ) -> Allocated:
     forests = Forests.one(configuration, statistics)
-    return given(configuration, forests, allocation(forests, memory, prices), prices)
+    return priced(configuration, forests, allocation(forests, memory, prices), prices)
 
 
 def configurations(queries: Iterable[Relation]) -> list[Configuration]:
-    """All in which every phantom is the union of what it feeds, and feeds two tables or more."""
-    asked = tuple(sorted(set(queries), key=order))
-    by_notation = {str(c): c for c in (Configuration(raw) for raw in _forests(asked, None) if _once(raw))}
+    """All configurations in which every phantom is the union of at least two tables that it feeds."""
+    distinct = tuple(sorted(set(queries), key=order))
+    by_notation = {str(c): c for c in (Configuration(raw) for raw in _forests(distinct, None) if _once(raw))}
     return [by_notation[text] for text in sorted(by_notation)]
 
 
 def _once(raw: tuple[TableNode, ...]) -> bool:
-    """The same union may be met in two places; a relation has one table."""
+    """Whether each relation has one table: the same union may occur in two places."""
     relations = [table.relation for root in raw for table in root.walk()]
     return len(set(relations)) == len(relations)
 
 
 def _forests(queries: tuple[Relation, ...], above: Relation | None) -> Iterator[tuple[TableNode, ...]]:
-    """Ways to feed these from one table, or from the stream."""
+    """Ways to feed these queries from the table `above`, or from the stream."""
     for parts in _partitions(queries):
         if any(_union(part) == above for part in parts):
             continue
@@ -78,7 +79,7 @@ def _forests(queries: tuple[Relation, ...], above: Relation | None) -> Iterator[
 
 
 def _trees(queries: tuple[Relation, ...]) -> Iterator[TableNode]:
-    """Ways to feed these from a table of their union."""
+    """Ways to feed these queries from a table of their union."""
     top = _union(queries)
     rest = tuple(query for query in queries if query != top)
     if len(rest) < len(queries):

@@ -1,13 +1,13 @@
-"""ES: the best of all divisions of the memory into whole shares, one at least for each table.
+"""ES: the best of all divisions of the memory into integer shares, with at least one share per table.
 
-Trying all is out of reach for 7 tables and hundredths (10**9 divisions). But what is best below a table depends only on
-the space below it and on how many groups it throws down, so the best is put together from the leaves up:
+There are too many to try for 7 tables and 100 shares (10**9 divisions). But the best division below a table depends
+only on the space below it and on how many groups it evicts, so dynamic programming goes from the leaves up:
 
     best(table, inflow)[m] = min over b of  inflow * c1 + out * own + best(fed tables, out)[m - b],
     out = inflow * x(b) + times emptied * buckets(b) / rows
 
-and that of several tables side by side is a minimum over how they divide what they have. Where emptying costs
-nothing, all this is proportional to the inflow and is found once; else it is found for each inflow that can occur.
+The best of several tables side by side is a minimum over how they divide their shares. If emptying costs nothing, the
+cost is proportional to the inflow and is computed once; otherwise it is computed for each inflow that can occur.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHARES = 100
 """The paper's granularity: 1 % of the memory."""
 
 INFLOW_LIMIT = 20_000
-"""Inflows that are told apart where emptying costs: three levels have 100 ** 2. More of them take coarser shares."""
+"""Most inflows to compute if emptying has a cost: three levels have 100 ** 2. Deeper forests get coarser shares."""
 
 
 class TooManyTables(PlanError):
@@ -56,7 +56,9 @@ class _Search:
         deepest = int(forests.depth[self.begin : self.begin + forests.tables].max(initial=1))
         shares = finest(deepest, shares) if self.emptied else shares
         if forests.tables > shares:
-            raise TooManyTables(f"{forests.tables} tables cannot have a share each of {shares}; use another allocation")
+            raise TooManyTables(
+                f"{forests.tables} tables cannot each have one of {shares} shares; use another allocation"
+            )
         self.forests, self.prices, self.shares = forests, prices, shares
         self.share = memory / shares
         entries = range(self.begin, self.begin + forests.tables)
@@ -64,8 +66,8 @@ class _Search:
         for entry in entries:
             self.fed.setdefault(int(forests.up[entry]), []).append(entry)
         self.times = forests.eviction_rates() / forests.stream.rows if self.emptied else np.zeros(len(forests.up))
-        self.held = np.arange(1, shares + 1) * self.share
-        self.known: dict[int, tuple[Floats, Ints]] = {}
+        self.space_by_shares = np.arange(1, shares + 1) * self.share
+        self.solved: dict[int, tuple[Floats, Ints]] = {}
 
     def write(self, space: Floats) -> None:
         source = self.begin + self.forests.tables
@@ -73,26 +75,27 @@ class _Search:
 
     def _rates(self, entry: int) -> Floats:
         forests = self.forests
-        rates: Floats = collision_rate(forests.groups[entry], self.held / forests.widths[entry]) / forests.flow[entry]
-        return rates
+        rates = collision_rate(forests.groups[entry], self.space_by_shares / forests.widths[entry])
+        rates_in_flows: Floats = rates / forests.flow[entry]
+        return rates_in_flows
 
     def _out(self, entry: int, inflow: Floats) -> Floats:
-        """Groups that leave the table, for each inflow and each number of shares."""
-        buckets = np.maximum(self.held / self.forests.widths[entry], 1.0)
+        """Groups that leave the table, per inflow and number of shares."""
+        buckets = np.maximum(self.space_by_shares / self.forests.widths[entry], 1.0)
         out: Floats = inflow[:, None] * self._rates(entry)[None, :] + (self.times[entry] * buckets)[None, :]
         return out
 
     def _table(self, entry: int, inflow: Floats) -> tuple[Floats, Ints]:
-        """The least cost for each inflow and `m`, and the table's own shares there."""
+        """The least cost per inflow and `m`, and the shares that the table itself has then."""
         if self.emptied:
             return self._searched(entry, inflow)
-        if entry not in self.known:  # all inflows are the same one here
-            self.known[entry] = self._searched(entry, inflow)
-        return self.known[entry]
+        if entry not in self.solved:  # all inflows are the same one here
+            self.solved[entry] = self._searched(entry, inflow)
+        return self.solved[entry]
 
     def _searched(self, entry: int, inflow: Floats) -> tuple[Floats, Ints]:
         out = self._out(entry, inflow)
-        own = self.forests.asked[entry] * self.prices.eviction
+        own = self.forests.is_query[entry] * self.prices.eviction
         probes = inflow[:, None] * self.prices.probe
         if entry not in self.fed:  # a larger table costs less, but for emptying it
             cost = probes + out * own
@@ -105,13 +108,15 @@ class _Search:
             below = out[:, :, None] * self._side_by_side(entry, inflow)[-1][0]
         least = np.full((len(inflow), self.shares + 1), np.inf)
         choice = np.zeros((len(inflow), self.shares + 1), np.int64)
-        for held in range(1, self.shares):
-            cost = probes + out[:, held - 1, None] * own + below[:, held - 1, : self.shares + 1 - held]
-            _keep(least[:, held:], choice[:, held:], cost, held)
+        for own_shares in range(1, self.shares):
+            cost = (
+                probes + out[:, own_shares - 1, None] * own + below[:, own_shares - 1, : self.shares + 1 - own_shares]
+            )
+            _keep(least[:, own_shares:], choice[:, own_shares:], cost, own_shares)
         return least, choice
 
     def _side_by_side(self, entry: int, inflow: Floats) -> list[tuple[Floats, Ints]]:
-        """What the first tables that `entry` feeds cost at least, for each `m`, and what the last of them has then."""
+        """For the first 1, 2, ... tables that `entry` feeds: the least cost per `m`, and the shares of the last one."""
         best_so_far: list[tuple[Floats, Ints]] = []
         for child in self.fed[entry]:
             cost, _ = self._table(child, inflow)
@@ -120,20 +125,20 @@ class _Search:
         return best_so_far
 
     def _give(self, entry: int, inflow: Floats, shares: int, space: Floats) -> None:
-        """Go back down and write what was best; `inflow` is the resulting one."""
+        """Go back down and write the best space of each table; `inflow` is the one of that division."""
         divided = self._side_by_side(entry, inflow)
         for child, (_, choice) in zip(reversed(self.fed[entry]), reversed(divided)):
-            share = int(choice[0, shares])
-            held = int(self._table(child, inflow)[1][0, share])
-            space[child] = held * self.share
+            child_shares = int(choice[0, shares])
+            own_shares = int(self._table(child, inflow)[1][0, child_shares])
+            space[child] = own_shares * self.share
             if child in self.fed:
-                out = self._out(child, inflow)[:, held - 1] if self.emptied else inflow
-                self._give(child, out, share - held, space)
-            shares -= share
+                out = self._out(child, inflow)[:, own_shares - 1] if self.emptied else inflow
+                self._give(child, out, child_shares - own_shares, space)
+            shares -= child_shares
 
 
 def _least_so_far(cost: Floats) -> tuple[Floats, Ints]:
-    """For each `m` the least cost up to it, and where that is: what is not needed may be left."""
+    """For each `m` the least cost up to it, and where it is: shares may stay unused."""
     least = np.minimum.accumulate(cost, axis=1)
     fresh = np.where(cost == least, np.arange(cost.shape[1])[None, :], 0)
     return least, np.maximum.accumulate(fresh, axis=1)
@@ -150,7 +155,7 @@ def _divide(left: Floats, right: Floats) -> tuple[Floats, Ints]:
 
 
 def _keep(least: Floats, choice: Ints, cost: Floats, chosen: int) -> None:
-    """Where this costs less, it is the choice; both arrays are written to."""
+    """Write `chosen` and its cost where it costs less than the best so far."""
     better = cost < least
     np.copyto(least, cost, where=better)
     np.copyto(choice, chosen, where=better)

@@ -1,4 +1,4 @@
-"""The relation feeding graph: queries, the phantoms that could feed two of them or more, and who can feed whom.
+"""The relation feeding graph: queries, phantoms that could feed at least two of them, and which can feed which.
 
 >>> from weft.optimizer.phantoms.relation import read
 >>> graph = FeedingGraph.of(map(read, ("AB", "BC", "BD", "CD")))
@@ -15,7 +15,7 @@ from weft.model import PlanError
 from weft.optimizer.phantoms.relation import Relation, order, show
 
 CANDIDATE_LIMIT = 1000
-"""Phantoms looked at: 8 attributes have 255 unions, 30 different group-bys may have a thousand million."""
+"""Most phantoms to consider: 8 attributes have 255 unions, 30 different group-bys may have a billion."""
 
 
 class NoQueries(PlanError):
@@ -29,18 +29,18 @@ class FeedingGraph:
 
     @classmethod
     def of(cls, queries: Iterable[Relation]) -> FeedingGraph:
-        """A phantom is the union of what it feeds: attributes that none of them has would only add groups."""
-        asked = sorted(set(queries), key=order)
-        if not asked:
+        """A phantom is the union of the relations that it feeds: other attributes would only add groups."""
+        distinct = sorted(set(queries), key=order)
+        if not distinct:
             raise NoQueries("there is no group-by to choose phantoms for; give at least one")
-        return cls(tuple(asked), tuple(sorted(_unions(asked), key=order)))
+        return cls(tuple(distinct), tuple(sorted(_unions(distinct), key=order)))
 
     @property
     def relations(self) -> tuple[Relation, ...]:
         return (*self.queries, *self.phantoms)
 
     def feeds(self, relation: Relation) -> tuple[Relation, ...]:
-        """What it feeds with nothing between; what those feed, it could feed as well."""
+        """The relations that it feeds directly; it could also feed those below them."""
         below = [other for other in self.relations if other < relation]
         direct = [other for other in below if not any(other < between for between in below)]
         return tuple(sorted(direct, key=order))
@@ -52,7 +52,7 @@ class FeedingGraph:
 
 
 def _unions(queries: list[Relation]) -> set[Relation]:
-    """Of two queries, then of three, and so on until the limit; the union of all is always among them."""
+    """Unions of two queries, then of three, and so on up to the limit; the union of all queries is always included."""
     everything = frozenset[str]().union(*queries)
     unions: set[Relation] = {everything}
     last: list[Relation] = list(queries)

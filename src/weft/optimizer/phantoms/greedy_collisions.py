@@ -1,7 +1,7 @@
 """GC: add the phantom that saves most, while one saves anything; all memory is divided again each time (section 4.2).
 
-The paper's queries never contain one another. Here they may: it begins with those feeding others where that is
-cheaper, and a step can also let a table that there is feed more.
+The paper's queries never contain one another. Here they may: the search begins with queries that feed others if that
+is cheaper, and a step can also let an existing table feed more.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from weft.calibration.table_costs import ProbeCosts
-from weft.optimizer.phantoms.allocation import Allocation, given
+from weft.optimizer.phantoms.allocation import Allocation, priced
 from weft.optimizer.phantoms.base import Additions, Candidates, Choice, ChoiceStep, FedTables, Moves
 from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.statistics import GroupStatistics
@@ -29,7 +29,7 @@ def greedy_by_collisions(
         fed, cost = nested, cost_nested
         steps.append(ChoiceStep(None, cost))
     while True:
-        # Phantoms first, as in the paper: what is only fed otherwise is looked at where no phantom saves anything.
+        # Phantoms first, as in the paper; other feeders are tried when no phantom saves anything.
         addition = _best(fed.with_each(left), cost, memory, prices, allocation)
         addition = addition or _best(fed.with_other_feeders(), cost, memory, prices, allocation)
         if addition is None:
@@ -45,7 +45,7 @@ def greedy_by_collisions(
     moved = np.append(np.argsort(slots), len(slots))
     ordered = FedTables(candidates, fed.slots[slots], moved[fed.parents[slots]])
     forests = ordered.forests()
-    return Choice(given(configuration, forests, allocation(forests, memory, prices), prices), tuple(steps))
+    return Choice(priced(configuration, forests, allocation(forests, memory, prices), prices), tuple(steps))
 
 
 def _cost(fed: FedTables, memory: float, prices: ProbeCosts, allocation: Allocation) -> float:
@@ -56,7 +56,7 @@ def _cost(fed: FedTables, memory: float, prices: ProbeCosts, allocation: Allocat
 def _best(
     ways: Additions | Moves, cost: float, memory: float, prices: ProbeCosts, allocation: Allocation
 ) -> tuple[ChoiceStep, FedTables] | None:
-    """The cheapest of these, where it is cheaper than what there is."""
+    """The cheapest of these, if it costs less than `cost`."""
     if not len(ways):
         return None
     forests = ways.forests()

@@ -1,16 +1,16 @@
-"""Phantoms without a memory to divide: tables as large as their groups, each emptied once per batch.
+"""Phantoms without a memory limit: every table has room for all its groups, and is emptied once per batch.
 
-That is what Spark's own aggregation is. A row costs a probe of each table that rows come to; what a table gathers
-costs an eviction, and a probe of each grouping that is rolled up from it. So a table's price does not depend on the
-others, and choosing them is opening facilities: each has a price, and each group-by goes to the cheapest that has its
-attributes.
+Spark's own aggregation works like that. A row costs one probe per table that rows go to. A partial of a table costs one
+eviction, and one probe per grouping that is rolled up from the table. So the price of a table does not depend on other
+tables, and choosing them is a facility location problem: each table has a price to open it, and each group-by goes to
+the cheapest open table that has its attributes.
 
 >>> from weft.optimizer.phantoms.relation import read
->>> asked = [GroupBy(read(text), partials) for text, partials in (("AB", 0.01), ("BC", 0.01), ("D", 0.001))]
->>> found = roll_up(asked, {read("ABC"): 0.02, read("ABCD"): 0.9})
->>> str(found.configuration), round(found.cost, 2), round(found.unshared, 2)
+>>> group_bys = [GroupBy(read(text), partials) for text, partials in (("AB", 0.01), ("BC", 0.01), ("D", 0.001))]
+>>> rolled = roll_up(group_bys, {read("ABC"): 0.02, read("ABCD"): 0.9})
+>>> str(rolled.configuration), round(rolled.cost, 2), round(rolled.unshared, 2)
 ('ABC(AB BC) D', 2.38, 3.17)
->>> str(roll_up(asked, {read("ABCD"): 0.9}).configuration)
+>>> str(roll_up(group_bys, {read("ABCD"): 0.9}).configuration)
 'AB BC D'
 """
 
@@ -30,12 +30,12 @@ from weft.optimizer.phantoms.relation import Relation, order
 Floats = NDArray[np.float64]
 
 NATIVE = ProbeCosts(probe=1.0, eviction=8.0)
-"""A row in Spark's hash aggregation, and a partial that is shuffled and merged."""
+"""Relative cost of a row in Spark's hash aggregation, and of a partial that is shuffled and merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupBy:
-    """A group-by: how many partials per row it has, and whether they can be made from finer ones."""
+    """A group-by: its partials per row, and whether they can be computed from those of a finer grouping."""
 
     relation: Relation
     partials: float
@@ -44,12 +44,12 @@ class GroupBy:
 
 @dataclass(frozen=True)
 class RollUp:
-    """Which table each group-by is made from, by their places; `tables` are relations, None for its own."""
+    """`tables[i]` is the relation that group-by i is rolled up from; None: it is computed from rows."""
 
-    asked: tuple[GroupBy, ...]
+    group_bys: tuple[GroupBy, ...]
     tables: tuple[Relation | None, ...]
     cost: float
-    """A row's, in the unit of the prices."""
+    """Per row, in the unit of the prices."""
     unshared: float
 
     @property
@@ -59,36 +59,38 @@ class RollUp:
     @cached_property
     def configuration(self) -> Configuration:
         parents: dict[Relation, Relation | None] = {}
-        for group_by, table in zip(self.asked, self.tables, strict=True):
+        for group_by, table in zip(self.group_bys, self.tables, strict=True):
             if table is not None:
                 parents[table] = None
             if group_by.relation != table:
                 parents.setdefault(group_by.relation, table)
-        return Configuration.of(parents, [group_by.relation for group_by in self.asked])
+        return Configuration.of(parents, [group_by.relation for group_by in self.group_bys])
 
 
-def roll_up(asked: Sequence[GroupBy], candidates: Mapping[Relation, float], prices: ProbeCosts = NATIVE) -> RollUp:
-    """`candidates` are relations that could feed, with their partials per row. Tables are opened and closed one at a
-    time as long as that saves something."""
+def roll_up(group_bys: Sequence[GroupBy], candidates: Mapping[Relation, float], prices: ProbeCosts = NATIVE) -> RollUp:
+    """`candidates` are relations that could feed others, with their partials per row. Tables are opened and closed one
+    at a time while that lowers the cost."""
     relations = sorted(candidates, key=order)
     partials = np.array([candidates[r] for r in relations], np.float64)
     opening = prices.probe + partials * prices.eviction
-    fits = np.array([[a.rolls and a.relation <= r for a in asked] for r in relations], bool).reshape(-1, len(asked))
+    fits = np.array([[a.rolls and a.relation <= r for a in group_bys] for r in relations], bool).reshape(
+        -1, len(group_bys)
+    )
     feeding = np.where(fits, partials[:, None] * prices.probe, np.inf)
-    own = np.array([a.partials for a in asked], np.float64)
-    # Beside phantoms a group-by's own table comes through the rolling up too.
+    own = np.array([a.partials for a in group_bys], np.float64)
+    # If there are phantoms, a group-by with its own table goes through the roll-up as well.
     alone = prices.probe + own * (prices.probe + prices.eviction)
     last = float(own.sum() * prices.eviction)
     chosen = _open(opening, feeding, alone)
-    unshared = len(asked) * prices.probe + last
+    unshared = len(group_bys) * prices.probe + last
     cost = _cost(chosen, opening, feeding, alone) + last
     if cost >= unshared:
-        return RollUp(tuple(asked), (None,) * len(asked), unshared, unshared)
-    places = np.where(chosen[:, None], feeding, np.inf)
-    best = places.argmin(0)
-    fed = places.min(0, initial=np.inf) < alone
+        return RollUp(tuple(group_bys), (None,) * len(group_bys), unshared, unshared)
+    feeding_chosen = np.where(chosen[:, None], feeding, np.inf)
+    best = feeding_chosen.argmin(0)
+    fed = feeding_chosen.min(0, initial=np.inf) < alone
     tables = tuple(relations[r] if is_fed else None for r, is_fed in zip(best.tolist(), fed.tolist(), strict=True))
-    return RollUp(tuple(asked), tables, cost, unshared)
+    return RollUp(tuple(group_bys), tables, cost, unshared)
 
 
 def _open(opening: Floats, feeding: Floats, alone: Floats) -> NDArray[np.bool_]:

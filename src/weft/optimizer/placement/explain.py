@@ -1,4 +1,4 @@
-"""A placement explains itself: what each node has to do, and how even that is."""
+"""A placement as text and JSON: the load of each node, and how even the loads are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.plan import format
 
 
 def explain_placement(placement: Placement) -> str:
-    """A line for each node."""
+    """One line per node."""
     mean = placement.total / len(placement.nodes)
     over = f"   {float(placement.maximum / mean):.2f} times the mean" if mean else ""
     lines = [

@@ -2,7 +2,7 @@
 
 weave         into the tree of one of the nodes
 weave, group  into any tree of any node, or alone on the lowest node
-cost          as many weavings as trees times trees there are
+cost          a number of weavings quadratic in the number of trees
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def weave_or_group_inserted(
 
 
 def _drawn_first(parts: Sequence[Part], number: int, random: Random) -> list[Part]:
-    """The text draws them, algorithm 6 takes the first of the list. Of queries that are random themselves that is the
-    same, of trees that were put together before it is not: frequent slides come first in the list.
+    """Draw the trees that open the nodes, as the dissertation's text says; algorithm 6 takes the first of the list.
+
+    Both are the same for random queries, but not for trees merged before: there, frequent slides come first.
     """
     drawn = random.sample(range(len(parts)), min(number, len(parts)))
     left = set(range(len(parts))) - set(drawn)
@@ -39,31 +40,31 @@ def _drawn_first(parts: Sequence[Part], number: int, random: Random) -> list[Par
 def insert(
     parts: Iterable[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, grouping: bool
 ) -> PlacementBuilder:
-    """In this order, the first of them on a node each."""
-    board = PlacementBuilder(nodes, prices)
+    """Insert the parts in this order; the first ones get a node each."""
+    builder = PlacementBuilder(nodes, prices)
     for part in parts:
-        if [] in board.parts:
-            board.group(part, board.parts.index([]))
+        if [] in builder.parts:
+            builder.group(part, builder.parts.index([]))
             continue
-        load, node, tree, woven = _best_weaving(board, part)
-        lowest = board.lowest(prices.of(part))
-        if grouping and board.load(lowest, prices.of(part)) < load:
-            board.group(part, lowest)
+        load, node, tree, woven = _best_weaving(builder, part)
+        lowest = builder.lowest(prices.of(part))
+        if grouping and builder.load(lowest, prices.of(part)) < load:
+            builder.group(part, lowest)
         else:
-            board.weave(part, node, tree, woven)
-    return board
+            builder.weave(part, node, tree, woven)
+    return builder
 
 
-def _best_weaving(board: PlacementBuilder, part: Part) -> tuple[Fraction, int, int, Part]:
-    """The node's load afterwards, which node, which of its trees, and the two as one."""
+def _best_weaving(builder: PlacementBuilder, part: Part) -> tuple[Fraction, int, int, Part]:
+    """The load of the node after weaving, the node, the tree, and the woven part."""
     best: tuple[Fraction, int, int, Part] | None = None
-    for node, trees in enumerate(board.parts):
+    for node, trees in enumerate(builder.parts):
         for number, tree in enumerate(trees):
             # Weaving never makes a tree cheaper.
-            if best is not None and board.load(node) >= best[0]:
+            if best is not None and builder.load(node) >= best[0]:
                 break
-            woven = board.prices.weave(tree, part)
-            load = board.load(node, board.prices.of(woven) - board.prices.of(tree))
+            woven = builder.prices.weave(tree, part)
+            load = builder.load(node, builder.prices.of(woven) - builder.prices.of(tree))
             if best is None or load < best[0]:
                 best = load, node, number, woven
     assert best is not None

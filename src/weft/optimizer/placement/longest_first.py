@@ -12,16 +12,16 @@ Longs = npt.NDArray[np.int64]
 
 
 def to_lowest(shares: Floats, loads: Floats) -> Longs:
-    """The node of each share, where nodes have these loads already.
+    """The node of each share; `loads` are what the nodes have already.
 
     >>> to_lowest(np.array([3.0, 1.0, 2.0, 2.0]), np.zeros(2)).tolist()
     [0, 0, 1, 1]
     """
     heap = [(float(load), node) for node, load in enumerate(loads)]
     heapq.heapify(heap)
-    homes = np.empty(len(shares), np.int64)
+    node_of_share = np.empty(len(shares), np.int64)
     for share in np.argsort(-shares, kind="stable"):
         load, node = heap[0]
-        homes[share] = node
+        node_of_share[share] = node
         heapq.heapreplace(heap, (load + float(shares[share]), node))
-    return homes
+    return node_of_share

@@ -1,4 +1,4 @@
-"""Trees on nodes: what each node has to do, and a placement as the value that is handed out."""
+"""Trees on nodes: the builder that optimizers fill, and the placement that they return."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NoNodes(PlanError):
 
 @dataclass(frozen=True, slots=True)
 class ClusterNode:
-    """`capacity` is how fast it is, as a multiple of the others."""
+    """`capacity` is the speed of the node, relative to the other nodes."""
 
     capacity: Fraction = Fraction(1)
 
@@ -48,7 +48,7 @@ class PlacementPrices:
 
 
 class PlacementBuilder:
-    """Trees on nodes in the making. `costs[n]` is in operations per second; `loads` are by capacity."""
+    """A placement under construction. `costs[n]` is in operations per second; a load is a cost over a capacity."""
 
     def __init__(self, nodes: Sequence[ClusterNode], prices: PlacementPrices) -> None:
         if not nodes:
@@ -61,16 +61,16 @@ class PlacementBuilder:
         return (self.costs[node] + more) / self.nodes[node].capacity
 
     def lowest(self, more: Fraction = Fraction(0)) -> int:
-        """The node with the smallest load, if it had so much more to do."""
+        """The node with the smallest load after `more` operations per second are added to it."""
         return min(range(len(self.nodes)), key=lambda node: self.load(node, more))
 
     def group(self, part: Part, node: int) -> None:
-        """As a tree of its own."""
+        """Add the part to the node as a tree of its own."""
         self.parts[node].append(part)
         self.costs[node] += self.prices.of(part)
 
     def weave(self, part: Part, node: int, tree: int, woven: Part | None = None) -> None:
-        """Into a tree of the node."""
+        """Weave the part into a tree of the node."""
         old = self.parts[node][tree]
         new = woven or self.prices.weave(old, part)
         self.parts[node][tree] = new
@@ -82,7 +82,7 @@ class PlacementBuilder:
 
 
 Optimizer = Callable[[Sequence[Part], Sequence[ClusterNode], PlacementPrices, Random], PlacementBuilder]
-"""Each tree that is given comes to lie on a node, alone or woven with others."""
+"""Puts every tree on a node, alone or woven with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +105,5 @@ class Placement:
         return max(cost / node.capacity for cost, node in zip(self.costs, self.nodes))
 
 
-def dearest_first(parts: Iterable[Part], prices: PlacementPrices) -> list[Part]:
+def most_expensive_first(parts: Iterable[Part], prices: PlacementPrices) -> list[Part]:
     return sorted(parts, key=lambda part: (-prices.of(part), part.position))

@@ -60,7 +60,7 @@ def place(
     seed: int = SEED,
 ) -> Placement:
     """One placement. `together` says which queries are one tree before anything is placed: those with the same `edges`,
-    which never costs more altogether; those with the same `slides`, as the dissertation has it; or `nothing`.
+    which never raises the total cost; those with the same `slides`, as in the dissertation; or `nothing`.
     """
     if optimizer == "knee":
         return knee(fronts(workload, nodes, rate, cost, together, seed))
@@ -90,8 +90,8 @@ def place_groupings(
     optimizer: str = "knee",
     cost: Cost | None = None,
 ) -> Placement:
-    """Queries of different groupings share no tree, so each grouping is placed by itself. Nodes of one capacity are as
-    good as one another: the most expensive node of a grouping goes to the node that is least loaded so far.
+    """Queries of different groupings share no tree, so each grouping is placed by itself. Nodes of equal capacity are
+    interchangeable: the most expensive node of a grouping goes to the node that is least loaded so far.
     """
     trees: list[tuple[Tree, ...]] = [() for _ in nodes]
     costs = [Fraction(0) for _ in nodes]
@@ -99,8 +99,11 @@ def place_groupings(
         placed = place(Workload(query for _, query in queries), nodes, rate, optimizer, cost)
         for capacity in {node.capacity for node in nodes}:
             alike = [n for n, node in enumerate(nodes) if node.capacity == capacity]
-            dearest, idlest = sorted(alike, key=lambda n: -placed.costs[n]), sorted(alike, key=lambda n: costs[n])
-            for here, there in zip(dearest, idlest, strict=True):
+            most_expensive, least_loaded = (
+                sorted(alike, key=lambda n: -placed.costs[n]),
+                sorted(alike, key=lambda n: costs[n]),
+            )
+            for here, there in zip(most_expensive, least_loaded, strict=True):
                 trees[there] += placed.trees[here]
                 costs[there] += placed.costs[here]
     return Placement(optimizer, tuple(trees), tuple(costs), tuple(nodes))
@@ -119,7 +122,7 @@ def _begin(
 
 
 def trees_of(queries: Sequence[tuple[int, ACQ]], cost: Cost, together: str) -> list[Part]:
-    """The trees that are there before anything is placed."""
+    """The trees before placement: queries that `together` joins, see `place`."""
     if together == "edges":
         return equal_edges(queries, cost)
     alike: dict[int, list[tuple[int, ACQ]]] = {}

@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 from weft.optimizer.merge.greedy import Weaving
 from weft.optimizer.merge.part import Part
 from weft.optimizer.placement.inserted import insert, weave_inserted, weave_or_group_inserted
-from weft.optimizer.placement.nodes import ClusterNode, Placement, PlacementPrices, dearest_first
+from weft.optimizer.placement.nodes import ClusterNode, Placement, PlacementPrices, most_expensive_first
 from weft.optimizer.placement.to_lowest import group_to_lowest
 from weft.optimizer.placement.to_nodes import weave_then_group, weave_to_nodes
 
@@ -33,10 +33,10 @@ BESIDE = {
 def front(
     parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, seed: int
 ) -> tuple[Placement, ...]:
-    """By total cost, the least first; the maximum falls from one to the next. The seed is for what the others draw."""
+    """By total cost, the least first; the maximum falls from one to the next. `seed` is for random optimizers."""
     placements = [optimizer(parts, nodes, prices, Random(seed)).placed(name) for name, optimizer in BESIDE.items()]
-    # Algorithm 6 takes trees as they come; where large ones come last, nothing is left to balance them with.
-    placements.append(insert(dearest_first(parts, prices), nodes, prices, grouping=True).placed("front"))
+    # Algorithm 6 takes trees in the order of the list; if large ones come last, no small ones are left for balancing.
+    placements.append(insert(most_expensive_first(parts, prices), nodes, prices, grouping=True).placed("front"))
     weaving = Weaving(parts, prices.rate, prices.cost)
     while True:
         trees = sorted(weaving.parts.values(), key=lambda part: part.position)
@@ -64,11 +64,11 @@ class Costed(Protocol):
     def maximum(self) -> Fraction | float: ...
 
 
-Found = TypeVar("Found", bound=Costed)
+AnyPlacement = TypeVar("AnyPlacement", bound=Costed)
 
 
-def knee(placements: Sequence[Found]) -> Found:
-    """The one whose worse excess is least: over the least total, or over the least maximum; of equal ones the first."""
+def knee(placements: Sequence[AnyPlacement]) -> AnyPlacement:
+    """The first placement with the smallest excess: the larger of total / least total and maximum / least maximum."""
     total, maximum = min(p.total for p in placements), min(p.maximum for p in placements)
     return min(placements, key=lambda p: max(_over(p.total, total), _over(p.maximum, maximum)))
 

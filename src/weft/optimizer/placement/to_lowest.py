@@ -1,4 +1,4 @@
-"""To Lowest: the most expensive tree first, each to the node with the least to do (algorithm 4).
+"""To Lowest: the most expensive tree first, each to the least loaded node (algorithm 4).
 
 group         each tree stays alone
 weave         all trees of a node become one
@@ -12,46 +12,46 @@ from collections.abc import Sequence
 from random import Random
 
 from weft.optimizer.merge.part import Part
-from weft.optimizer.placement.nodes import ClusterNode, PlacementBuilder, PlacementPrices, dearest_first
+from weft.optimizer.placement.nodes import ClusterNode, PlacementBuilder, PlacementPrices, most_expensive_first
 
 
 def group_to_lowest(
     parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, random: Random
 ) -> PlacementBuilder:
-    board = PlacementBuilder(nodes, prices)
-    for part in dearest_first(parts, prices):
-        # Of nodes that differ in speed the one that is done first, with this tree in it.
-        board.group(part, board.lowest(prices.of(part)))
-    return board
+    builder = PlacementBuilder(nodes, prices)
+    for part in most_expensive_first(parts, prices):
+        # Nodes may differ in speed: take the one whose load is least with this tree on it.
+        builder.group(part, builder.lowest(prices.of(part)))
+    return builder
 
 
 def weave_to_lowest(
     parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, random: Random
 ) -> PlacementBuilder:
-    board = PlacementBuilder(nodes, prices)
-    for part in dearest_first(parts, prices):
-        node = board.lowest()
-        if board.parts[node]:
-            board.weave(part, node, 0)
+    builder = PlacementBuilder(nodes, prices)
+    for part in most_expensive_first(parts, prices):
+        node = builder.lowest()
+        if builder.parts[node]:
+            builder.weave(part, node, 0)
         else:
-            board.group(part, node)
-    return board
+            builder.group(part, node)
+    return builder
 
 
 def weave_or_group_to_lowest(
     parts: Sequence[Part], nodes: Sequence[ClusterNode], prices: PlacementPrices, random: Random
 ) -> PlacementBuilder:
-    board = PlacementBuilder(nodes, prices)
-    for part in dearest_first(parts, prices):
-        node = board.lowest()
-        trees = board.parts[node]
+    builder = PlacementBuilder(nodes, prices)
+    for part in most_expensive_first(parts, prices):
+        node = builder.lowest()
+        trees = builder.parts[node]
         if not trees:
-            board.group(part, node)
+            builder.group(part, node)
             continue
         cheapest = min(range(len(trees)), key=lambda tree: prices.of(trees[tree]))
         woven = prices.weave(trees[cheapest], part)
         if prices.of(part) < prices.of(woven) - prices.of(trees[cheapest]):
-            board.group(part, node)
+            builder.group(part, node)
         else:
-            board.weave(part, node, cheapest, woven)
-    return board
+            builder.weave(part, node, cheapest, woven)
+    return builder

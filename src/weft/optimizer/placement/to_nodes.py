@@ -1,7 +1,7 @@
 """To Nodes: Weave Share on all trees, then one tree per node or the trees balanced over the nodes (algorithm 5).
 
 weave         merging continues, even at a loss, until there are no more trees than nodes
-weave, group  what Weave Share leaves goes to the lowest, alone
+weave, group  each tree of Weave Share goes to the least loaded node, alone
 cost          that of Weave Share
 """
 
@@ -31,8 +31,8 @@ def weave_then_group(
 def woven(parts: Sequence[Part], nodes: int, prices: PlacementPrices, at_a_loss: bool) -> list[Part]:
     """Best merge first, while it gains; or while there are more trees than nodes.
 
-    As in algorithm 5 merging goes on below the number of nodes where that still gains: the text says that it stops
-    there, and then the total cost would not be the least.
+    As in algorithm 5, merging continues below the number of nodes while it gains. The dissertation's text stops there,
+    but then the total cost would not be the least.
     """
     weaving = Weaving(parts, prices.rate, prices.cost)
     while (merge := weaving.best()) is not None:

@@ -1,11 +1,11 @@
-"""Trees without keys on the partitions of a job's final stage.
+"""Pinned buckets: trees without keys in the partitions of a job's final stage.
 
-A tree with keys is on all of them: its groups are divided (`shares`). One without has a single group, of which Spark
-leaves a partial a slice, wherever its rows were read; so it is trees that are placed. A hot one is divided by its
-queries: each part takes in the slices, and answers its own queries from them.
+A tree with keys is in all buckets: its groups are divided among them. A tree without keys has a single group, of which
+Spark leaves one partial per slice, so the tree as a whole is placed. An expensive tree is divided by its queries: each
+part reads all slices, and answers its own queries from them.
 
-cost    for each front a sort of the queries, and as many fronts as nodes have binary digits
-source  our own; what is placed is placed by G_TL, and the knee is taken as for the dissertation's placements
+cost    one sort of the queries per placement; log2(buckets) + 1 placements are compared
+source  our own; trees are placed as G_TL does, and the knee is taken as for the dissertation's placements
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from weft.optimizer.placement.pareto import knee
 from weft.plan.logical import Feed, Plan, Tree
 
 ANSWER = 3
-"""Operations of an answer, whatever the slices: other choices leave them out, since no plan changes them."""
+"""Operations per answer, independent of the slices. Other cost models leave them out, since no plan changes them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Homes:
-    """The node of each query without keys; those of a tree that are on one node are a tree there."""
+class PinnedBuckets:
+    """The bucket of each query without keys. Queries of one tree that share a bucket stay one tree there."""
 
-    nodes: Mapping[str, int]
+    bucket_of_query: Mapping[str, int]
     total: float
-    """Operations per second."""
+    """Operations per second of all buckets."""
     maximum: float
-    """Of the node that has most."""
+    """Operations per second of the most loaded bucket."""
 
 
-def place_homes(plan: Plan, nodes: int) -> Homes:
-    """The knee of placements that divide hot trees into ever more parts, from not at all to as many as nodes."""
+def pin_buckets(plan: Plan, buckets: int) -> PinnedBuckets:
+    """Divide expensive trees into 1, 2, 4, ... up to `buckets` shares, and return the knee of these placements."""
     trees = [_Tree(plan, feed, plan.trees[number]) for feed in plan.feeds if not feed.keys for number in feed.trees]
-    grains = [1 << digit for digit in range((nodes - 1).bit_length())] + [nodes]
-    return knee([_placed(trees, nodes, grain) for grain in grains])
+    grains = [1 << digit for digit in range((buckets - 1).bit_length())] + [buckets]
+    return knee([_pinned(trees, buckets, grain) for grain in grains])
 
 
 class _Tree:
@@ -55,13 +55,13 @@ class _Tree:
         self.cost = self.part_cost(self.queries)
 
     def part_cost(self, queries: Sequence[ACQ]) -> float:
-        """A part takes in every slice of the feed, builds on those of the tree, and answers."""
+        """A part reads every slice of the feed, combines those of the tree, and answers."""
         rate = self._tree.edge_rate
         omega = self._technique.omega(load_of([q.window for q in queries], self._technique), rate)
         return float(self._feed.edge_rate + rate * omega) + sum(map(_answering, queries))
 
     def parts(self, number: int) -> list[list[ACQ]]:
-        """At most so many; values of no fixed size would be kept in every part, so such a tree is never divided."""
+        """At most `number` parts; one where values of no fixed size are kept, since every part would keep them."""
         if any(keeps_values(call) for query in self.queries for call in query.calls):
             number = 1
         number = min(number, len(self.queries))
@@ -76,12 +76,14 @@ def _answering(query: ACQ) -> float:
     return ANSWER * 1_000_000 / query.window.slide
 
 
-def _placed(trees: Sequence[_Tree], nodes: int, grain: int) -> Homes:
-    """Each tree in as many parts as it has of `grain` equal shares of all work, the most expensive tree first."""
+def _pinned(trees: Sequence[_Tree], buckets: int, grain: int) -> PinnedBuckets:
+    """A tree with the n-th part of all work is divided into `grain / n` parts, rounded up."""
     total = sum(tree.cost for tree in trees)
     parts = [(tree, part) for tree in trees for part in tree.parts(ceil(grain * tree.cost / total))]
     costs = np.array([tree.part_cost(part) for tree, part in parts])
-    homes = to_lowest(costs, np.zeros(nodes))
-    loads = np.bincount(homes, weights=costs, minlength=nodes)
-    home_of = {query.name: int(home) for (_, part), home in zip(parts, homes, strict=True) for query in part}
-    return Homes(home_of, float(loads.sum()), float(loads.max()))
+    bucket_of_part = to_lowest(costs, np.zeros(buckets))
+    loads = np.bincount(bucket_of_part, weights=costs, minlength=buckets)
+    bucket_of_query = {
+        query.name: int(bucket) for (_, part), bucket in zip(parts, bucket_of_part, strict=True) for query in part
+    }
+    return PinnedBuckets(bucket_of_query, float(loads.sum()), float(loads.max()))

@@ -1,7 +1,8 @@
 """auto: the best plan that a bounded effort finds, never more expensive than Weave Share's or TriWeave's.
 
-Few queries are solved by exhaustive search. For more, both ways to feed trees are begun with greedy merging and
-improved; the cheaper one is taken. Effort is counted, not timed, so the same workload always gives the same plan.
+A few queries are solved by exhaustive search. For more, local moves improve the result of greedy merging, for both
+ways to feed trees, and the cheaper plan is taken. Effort is counted, not timed, so the same workload always gives the
+same plan.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from weft.optimizer.strategies.tree_prices import Pricing, inseparable
 from weft.plan.logical import Plan, Tree
 
 SMALL = 11
-"""Different windows of a grouping up to which looking at all plans takes a tenth of a second, or a second where edges
-cannot be marked."""
+"""Most distinct windows per grouping for exhaustive search: it takes a tenth of a second, or a second if edges cannot
+be marked as bits."""
 
 EFFORT = 30_000
-"""Unions of marks that a grouping may cost for each way to feed its trees: a third of a second."""
+"""Most unions of marks per grouping and way to feed its trees: a third of a second."""
 
 
 def search(small: int = SMALL, effort: int = EFFORT, composite: bool = True) -> Strategy:
@@ -56,7 +57,7 @@ def _improved(
         return tuple(map(pricing.tree, Improving(pricing, per_tree, effort).improve(begin)))
 
     own = improve(rate)
-    # Where rows are no more than slices, a fold costs what a pass does, and the composite pass comes on top.
+    # If there are no more rows than slices, a fold costs at least as much as a pass, plus the composite pass.
     if composite and slices < rate:
         folded = improve(slices)
         if rate + _total(folded, slices) < _total(own, rate):

@@ -21,7 +21,7 @@ Positioned = tuple[int, ACQ]
 
 @dataclass(frozen=True, slots=True)
 class GroupingTrees:
-    """The trees of one grouping, fed from one composite slicing or each by itself."""
+    """The trees of one grouping, all fed from one composite slicing, or each with its own pass."""
 
     trees: tuple[Tree, ...]
     composite: bool = False
@@ -47,7 +47,7 @@ def build(
     sharings: Iterable[GroupingTrees],
     optimal: bool = False,
 ) -> Plan:
-    """Number the trees by their first query, and price the whole."""
+    """Number the trees by their first query, and price the plan."""
     sharings = list(sharings)
     first = {tree.queries[0]: tree for s in sharings for tree in s.trees}
     trees = tuple([first[query.name] for query in workload if query.name in first])
@@ -93,12 +93,12 @@ def priced(plan: Plan, statistics: Statistics, cost: Cost) -> Plan:
 
 
 def _cost_high(trees: Sequence[Tree], feeds: Sequence[Feed], cost: Cost, statistics: Statistics) -> Fraction | None:
-    """What the plan costs at most, where edges were enclosed."""
+    """An upper bound of the cost; None where all edge rates are exact."""
     if all(t.edge_rate_high is None for t in trees) and all(f.edge_rate_high is None for f in feeds):
         return None
-    dear = [replace(tree, edge_rate=tree.edge_rate_high or tree.edge_rate) for tree in trees]
+    highest = [replace(tree, edge_rate=tree.edge_rate_high or tree.edge_rate) for tree in trees]
     fed = []
     for feed in feeds:
         high = feed.edge_rate_high or feed.edge_rate
         fed.append(replace(feed, edge_rate=high, fold_cost=len(feed.trees) * high if feed.fold_cost else Fraction(0)))
-    return cost.plan(dear, fed, statistics)
+    return cost.plan(highest, fed, statistics)

@@ -1,10 +1,10 @@
 """Plans by the seconds that they take on this machine, instead of the papers' operations.
 
-The papers weigh a pass over the rows against final operations, one for one. Measured, they are far apart: a final
-operation takes nanoseconds, a shuffled partial a microsecond, and each slice makes a partial for every group. Searches
-stay what they are. What changes is how much a pass weighs: Weave Share plans for passes that weigh more and less than
-the rate, from hardly any sharing to one tree, and the plan that is estimated to take the least is kept. The plan that
-was asked for is one of them, so none takes longer by the estimate.
+The papers count a row of a pass and a final operation alike. Measured, they differ widely: a final operation takes
+nanoseconds, a shuffled partial a microsecond, and each slice makes one partial per group. The searches stay the same.
+Only the weight of a pass changes: Weave Share plans for passes that weigh more and less than the rate, from hardly any
+sharing to one tree, and the plan with the shortest estimated time is kept. The plan of the requested strategy is one of
+the candidates, so the result never takes longer by the estimate.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from weft.optimizer.strategies.weave_share import weave_share
 from weft.plan.logical import Plan
 
 WEIGHTS = tuple(Fraction(10) ** power for power in range(-6, 7) if power)
-"""How much more and less than an operation for each row a pass may weigh: a millionth to a million times."""
+"""Weights of a pass, in operations per row: from a millionth to a million."""
 
 
 def plan_by_seconds(
     workload: Workload, statistics: Statistics, cost: Cost, search: Strategy, weights: Weights, stream: Stream
 ) -> Plan:
-    """Of the plan that the strategy finds, TriWeave's, and those of Weave Share, the one that takes the least."""
+    """The fastest of the strategy's own plan, TriWeave's, and those of Weave Share."""
     plans = list(_candidates(workload, statistics, cost, search))
     seconds = [estimate(plan, weights, stream).seconds for plan in plans]
     least = min(range(len(plans)), key=lambda i: seconds[i])

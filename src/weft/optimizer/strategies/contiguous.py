@@ -1,6 +1,6 @@
 """Contiguous: the cheapest plan whose trees are runs of neighbouring queries, for the order of the workload.
 
-Where queries stand in the order in which they expire, the plan without the first one is known already (paper 2).
+If queries are in the order in which they expire, the plan without the first one is computed already (paper 2).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.plan.logical import Plan
 
 @dataclass(frozen=True, slots=True)
 class Suffixes:
-    """The cheapest plan for every end of an order.
+    """The cheapest plan for every suffix of the order.
 
     `costs[i]` is what queries i, i+1, ... cost together; the tree of query i ends before query `ends[i]`.
     """
@@ -43,7 +43,7 @@ def contiguous(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
 
 
 def suffixes(pricing: Pricing, per_tree: Fraction) -> Suffixes:
-    """From the last query to the first: what follows a tree is solved before the tree is tried."""
+    """From the last query to the first: the suffix after a tree is solved before the tree is tried."""
     count = len(pricing.atoms)
     costs, ends = [Fraction(0)] * (count + 1), [count] * count
     for first in reversed(range(count)):

@@ -12,12 +12,12 @@ from weft.optimizer.strategies.tree_prices import Pricing, inseparable, whole_nu
 from weft.plan.logical import Plan
 
 EXHAUSTIVE_LIMIT = 15
-"""Subset dynamic programming counts 2**n trees and visits 3**n pairs of them: 12 queries take a tenth of a second where
-edges can be marked and 3 s where not, 15 take 3 s and 20 s."""
+"""Subset dynamic programming prices 2**n trees and visits 3**n pairs of them: 12 queries take a tenth of a second if
+edges can be marked as bits and 3 s if not, 15 take 3 s and 20 s."""
 
 
 class TooManyQueries(PlanError):
-    """More queries than a strategy can look at in any time that people wait for."""
+    """More queries than a strategy can handle in a reasonable time."""
 
 
 def exhaustive(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
@@ -35,7 +35,7 @@ def exhaustive(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
 
 
 def cheapest_sharing(pricing: Pricing, statistics: Statistics, composite: bool = True) -> GroupingTrees:
-    """Of both ways to feed trees, or with a pass each only; of equal costs, a pass each."""
+    """The cheaper way to feed the trees, if `composite` is allowed; with equal costs, one pass per tree."""
     slices = pricing.edge_rate
     own, folded = cheapest_trees(pricing, (statistics.rate, slices))
     if composite and statistics.rate + price(pricing, folded, slices) < price(pricing, own, statistics.rate):
@@ -48,7 +48,7 @@ def price(pricing: Pricing, trees: Sequence[int], per_tree: Fraction) -> Fractio
 
 
 def cheapest_trees(pricing: Pricing, amounts: Sequence[Fraction]) -> list[list[int]]:
-    """The cheapest partition for each amount that a tree costs apart from its final operations."""
+    """The cheapest partition for each amount that a tree costs besides its final operations."""
     finals = [Fraction(0)] * (pricing.all + 1)
     for tree in range(1, pricing.all + 1):
         lowest = tree & -tree
@@ -58,7 +58,7 @@ def cheapest_trees(pricing: Pricing, amounts: Sequence[Fraction]) -> list[list[i
 
 
 def _partition(cost: Sequence[int]) -> list[int]:
-    """The best partition of a subset is some tree with its lowest query, and the best partition of the rest."""
+    """The best partition of a subset is a tree with its lowest query, and the best partition of the rest."""
     best = [0] * len(cost)
     first = list(range(len(cost)))  # the tree of the lowest query
     for tree in range(1, len(cost)):

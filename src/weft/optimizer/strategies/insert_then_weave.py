@@ -1,4 +1,4 @@
-"""Insert-then-Weave: each query in turn joins the tree that it saves most with, then trees are merged."""
+"""Insert-then-Weave: each query in turn joins the tree with the greatest saving, then trees are merged."""
 
 from __future__ import annotations
 

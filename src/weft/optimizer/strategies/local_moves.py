@@ -13,14 +13,14 @@ from weft.optimizer.strategies.tree_prices import Pricing, bits
 SEED = 1
 
 LARGEST_SPLIT = 32
-"""Atoms of a tree up to which it is worth trying to halve it: that takes their cube."""
+"""Most atoms of a tree that is tried to split: the time grows with their cube."""
 
 FUTILE = 20
-"""Restarts without a better plan after which another one is hardly worth its while."""
+"""Restarts without a better plan after which the search stops."""
 
 
 class Improving:
-    """Moves, merges, splits and swaps while they save something; then restarts from a plan partly taken apart."""
+    """Moves, merges, splits and swaps while they lower the cost; then restarts from a perturbed plan."""
 
     def __init__(self, pricing: Pricing, per_tree: Fraction, effort: int) -> None:
         self._pricing, self._per_tree = pricing, per_tree
@@ -28,12 +28,12 @@ class Improving:
         self._draw = Random(SEED)
 
     def improve(self, trees: Sequence[int]) -> list[int]:
-        """A partition that costs no more than `trees`; one from all atoms alone or together may cost less."""
+        """A partition that costs no more than `trees`; it may also come from all atoms alone, or all in one tree."""
         alone = [1 << i for i in range(len(self._pricing.atoms))]
         ends = [self._descend(list(begin)) for begin in (trees, alone, [self._pricing.all])]
         best = min(ends, key=self._total)
         least, futile = self._total(best), 0
-        while futile < FUTILE and not self._done():
+        while futile < FUTILE and not self._spent():
             improved = self._descend(self._shaken(best))
             total = self._total(improved)
             futile += 1
@@ -41,7 +41,7 @@ class Improving:
                 best, least, futile = improved, total, 0
         return best
 
-    def _done(self) -> bool:
+    def _spent(self) -> bool:
         return self._pricing.spent >= self._until
 
     def _affordable(self, pairs: int) -> bool:
@@ -54,9 +54,9 @@ class Improving:
         return sum(map(self._cost, trees), Fraction(0))
 
     def _descend(self, trees: list[int]) -> list[int]:
-        """Until none of the changes saves anything; the cheap kinds are tried out before the dear ones."""
+        """Change the partition until no change lowers the cost; kinds that are cheap to try come first."""
         kinds: tuple[Callable[[list[int]], list[int] | None], ...] = (self._move, self._merge, self._split, self._swap)
-        while not self._done():
+        while not self._spent():
             changed = next((better for kind in kinds if (better := kind(trees)) is not None), None)
             if changed is None:
                 break
@@ -64,23 +64,23 @@ class Improving:
         return trees
 
     def _move(self, trees: list[int]) -> list[int] | None:
-        """Each atom, in turn, to the tree where it costs least, or to one of its own."""
+        """Move each atom, in turn, to the tree where it costs least, or to a tree of its own."""
         moved = False
         for atom in (1 << i for i in range(len(self._pricing.atoms))):
-            if self._done():
+            if self._spent():
                 break
-            home = next(i for i, tree in enumerate(trees) if tree & atom)
-            left = trees[home] ^ atom
-            saved = self._cost(trees[home]) - self._cost(left)
-            least, place = (self._cost(atom), len(trees)) if left else (saved, home)
+            old = next(i for i, tree in enumerate(trees) if tree & atom)
+            left = trees[old] ^ atom
+            saved = self._cost(trees[old]) - self._cost(left)
+            least, place = (self._cost(atom), len(trees)) if left else (saved, old)
             for i, tree in enumerate(trees):
-                if i != home:
+                if i != old:
                     more = self._pricing.joined(tree, atom) - self._pricing.final(tree)
                     if more < least:
                         least, place = more, i
             if least < saved:
                 trees = [tree | atom if i == place else tree for i, tree in enumerate([*trees, 0])]
-                trees[home] = left
+                trees[old] = left
                 trees = [tree for tree in trees if tree]
                 moved = True
         return trees if moved else None
@@ -93,7 +93,7 @@ class Improving:
 
     def _split(self, trees: list[int]) -> list[int] | None:
         for tree in trees:
-            if self._done():
+            if self._spent():
                 break
             part = self._best_part(tree)
             if part:
@@ -101,9 +101,9 @@ class Improving:
         return None
 
     def _best_part(self, tree: int) -> int:
-        """Take atoms out one by one, each time the one that is best gone; the part that saves most on the way, or 0."""
+        """Move atoms into a second tree one by one, each time the best; the second tree at the lowest cost, or 0."""
         if not 2 < tree.bit_count() <= LARGEST_SPLIT:
-            return 0  # of two atoms, a move tells
+            return 0  # two atoms are split by `_move`
         least, best, part = self._cost(tree), 0, 0
         for _ in range(tree.bit_count() - 1):
             options = [(self._cost(part | 1 << i) + self._cost(tree ^ (part | 1 << i)), i) for i in bits(tree ^ part)]
@@ -117,7 +117,7 @@ class Improving:
         for one, other in combinations(trees, 2):
             before = self._cost(one) + self._cost(other)
             for i in bits(one):
-                if self._done():
+                if self._spent():
                     return None
                 for j in bits(other):
                     both = 1 << i | 1 << j

@@ -22,7 +22,7 @@ BOUNDS = (2, 5, 10)
 
 
 def local_search(name: str, start: str, times: int) -> Strategy:
-    """From `no_share` or `random`, with `times` as many moves as Weave Share has rounds."""
+    """Start from `no_share` or `random`, and make at most `times` as many moves as Weave Share has rounds."""
 
     def search(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
         draw, sharings = Random(SEED), []
@@ -40,15 +40,15 @@ def local_search(name: str, start: str, times: int) -> Strategy:
 
 
 class _Moves:
-    """The best move of each query; a move changes two trees, so most of what is known of the others stays."""
+    """The best move of each query; a move changes two trees, so most of the costs are kept from move to move."""
 
     def __init__(self, pricing: Pricing, trees: list[int], per_tree: Fraction) -> None:
         self._pricing, self._per_tree = pricing, per_tree
         self._trees = dict(enumerate(trees))
-        self._home = {query: number for number, tree in self._trees.items() for query in bits(tree)}
-        self._leaves: dict[int, Fraction] = {}  # what the query's tree costs less without it
+        self._tree_of = {query: number for number, tree in self._trees.items() for query in bits(tree)}
+        self._leaves: dict[int, Fraction] = {}  # what its tree costs less without the query
         # What other trees cost more with the query.
-        self._enters: dict[int, dict[int, Fraction]] = {query: {} for query in self._home}
+        self._enters: dict[int, dict[int, Fraction]] = {query: {} for query in self._tree_of}
         self._best: dict[int, tuple[Fraction, int]] = {}  # of those, the least, and its tree
         self._look_at(list(self._trees))
 
@@ -57,11 +57,11 @@ class _Moves:
             query = min(self._best, key=lambda q: (self._best[q][0] - self._leaves[q], q), default=None)
             if query is None or self._best[query][0] >= self._leaves[query]:
                 break
-            home, number = self._home[query], self._best[query][1]
-            self._home[query] = number
+            old, number = self._tree_of[query], self._best[query][1]
+            self._tree_of[query] = number
             self._trees[number] |= 1 << query
-            self._trees[home] ^= 1 << query
-            self._look_at([number, home])
+            self._trees[old] ^= 1 << query
+            self._look_at([number, old])
         return [tree for tree in self._trees.values() if tree]
 
     def _look_at(self, changed: list[int]) -> None:
@@ -78,12 +78,12 @@ class _Moves:
 
     def _choose(self, query: int, changed: list[int]) -> None:
         enters = self._enters[query]
-        known = self._best.pop(query, None)
+        former = self._best.pop(query, None)
         # Where the best tree did not change, only the changed ones can be better.
-        among = changed if known is not None and known[1] not in changed and known[1] in enters else enters
+        among = changed if former is not None and former[1] not in changed and former[1] in enters else enters
         options = [(enters[number], number) for number in among if number in enters]
-        if among is changed and known is not None:
-            options.append(known)
+        if among is changed and former is not None:
+            options.append(former)
         if options:
             self._best[query] = min(options)
 

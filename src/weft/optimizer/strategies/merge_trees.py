@@ -1,4 +1,4 @@
-"""Greedy merging of trees that some search has made already: the weaving phase of Insert-then-Weave and others."""
+"""Greedy merging of trees from another search: the weaving phase of Insert-then-Weave and others."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from weft.optimizer.strategies.tree_prices import Pricing
 def merge_trees(
     pricing: Pricing, trees: Iterable[int], per_tree: Fraction, changed: Iterable[int] | None = None
 ) -> tuple[list[int], int]:
-    """Merge the two trees that save most while that saves anything; the trees, and how many pairs were compared.
+    """Merge the two trees that save most until no merge saves; return the trees and the number of compared pairs.
 
-    Where `changed` is given, only pairs with such a tree, or with one that was merged here, are looked at: the others
-    were found not worth merging before.
+    With `changed`, only pairs with such a tree, or with one that was merged here, are compared: the other pairs were
+    not worth merging before.
     """
     left = list(trees)
     new = set(left if changed is None else changed)

@@ -12,7 +12,7 @@ from weft.optimizer.strategies.tree_prices import Pricing, singles, whole_number
 from weft.plan.logical import Plan
 
 PAIRING_LIMIT = 300
-"""Matching takes the cube of the queries: 100 take two seconds, 300 a minute."""
+"""The time of matching grows with the cube of the queries: 100 take two seconds, 300 a minute."""
 
 
 def pairing(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
@@ -38,7 +38,7 @@ def _matched(pricing: Pricing, statistics: Statistics) -> list[int]:
         gain = statistics.rate + pricing.final(one) + pricing.final(other) - pricing.joined(one, other)
         if gain > 0:
             gains[i, j] = gain
-    # Matching halves differences of weights: even whole numbers keep it exact.
+    # Matching halves differences of weights: with even integers it stays exact.
     weights = [2 * gain for gain in whole_numbers(list(gains.values()))]
     graph = networkx.Graph()
     graph.add_weighted_edges_from((i, j, weight) for (i, j), weight in zip(gains, weights))

@@ -1,4 +1,4 @@
-"""Random: merge two trees drawn at random, again and again, until a merge saves nothing."""
+"""Random: merge two random trees until a merge saves nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def random_trees(pricing: Pricing, per_tree: Fraction, draw: Random) -> list[int
         if per_tree + pricing.final(one) + pricing.final(other) <= pricing.joined(one, other):
             break
         trees[i] = one | other
-        # The last takes the free place: which tree stands where means nothing here.
+        # The last tree takes the free slot: the order of trees does not matter here.
         trees[j] = trees[-1]
         trees.pop()
     return trees

@@ -1,4 +1,4 @@
-"""All queries that can share a tree do: one pass over the rows, in slices finer than most windows need."""
+"""One tree per grouping: one pass over the rows, with finer slices than most windows need."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a tree costs, exactly and quickly: the currency of the searches that try many trees.
+"""Fast exact prices of trees, for searches that try many.
 
-A tree is a set of atoms, as the bits of a whole number. An atom is what never has to be taken apart.
+A tree is a set of atoms, as the bits of an integer. An atom is a set of queries that is never split.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from weft.optimizer.strategies.base import Positioned
 from weft.plan.logical import Tree
 
 LONGEST_MARKS = 1 << 15
-"""Granules of a composite slide up to which a bit each is cheaper than unions of classes: a microsecond a union."""
+"""Most granules of a composite slide for which edges are marked as bits: a union takes a microsecond."""
 
 FEW_ATOMS = 32
-"""Atoms up to which trees can be tried by the thousand though their edges are classes."""
+"""Most atoms for which thousands of trees can be tried if edges are not marked but kept as classes."""
 
 REMEMBERED = 1 << 14
-"""Trees whose marks and loads are kept, 64 MiB at most; then all are forgotten. Searches come back to few of them."""
+"""Trees whose marks and loads are kept, at most 64 MiB; then all are dropped. Searches return to few of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class Sum:
     load: WindowLoad
     final: Fraction
     most: Fraction
-    """Above `final` where edges were not counted but enclosed."""
+    """An upper bound; above `final` where the edge rate is only enclosed."""
 
 
 class Pricing:
     """Final costs of the trees of one grouping.
 
-    `spent` is the work done so far: one for two sets of marks put together, and where edges are classes, which take
-    much longer to count, the square of their number.
+    `spent` is the effort so far: 1 per union of marks; if edges are classes, which take much longer to count, the
+    square of their number.
     """
 
     def __init__(self, atoms: Sequence[Sequence[Positioned]], cost: Cost) -> None:
@@ -53,12 +53,12 @@ class Pricing:
         self._cost = cost
         windows = [q.window for atom in self.atoms for _, q in atom]
         self._granule, self._origin = Edges.of(windows).granule
-        # Of all slides: a window's own edges may repeat less often than those of all windows together.
+        # Of all slides, not of the union of all edges: the edges of one window may have a longer period.
         period = lcm(*(window.slide for window in windows))
         self._period = period // self._granule
         self._seconds = Fraction(period, 1_000_000)
         self._sums = [self._atom(atom) for atom in self.atoms]
-        self._known: dict[int, Sum] = {}
+        self._remembered: dict[int, Sum] = {}
 
     @property
     def quick(self) -> bool:
@@ -67,19 +67,19 @@ class Pricing:
 
     @property
     def edge_rate(self) -> Fraction:
-        """Slices per second where every edge of the grouping cuts one."""
+        """Slices per second if all queries of the grouping share one slicing."""
         return edge_rate_between(Edges.of(q.window for atom in self.atoms for _, q in atom))[0]
 
     def final(self, tree: int) -> Fraction:
-        """Final operations per second, at least."""
+        """Final operations per second; a lower bound where the edge rate is only enclosed."""
         return self._sum(tree).final
 
     def joined(self, left: int, right: int) -> Fraction:
-        """The same for two disjoint trees as one, from what is known of the two, at most: what is gained is certain."""
+        """The same for the union of two disjoint trees, but an upper bound: so gains are guaranteed."""
         union = left | right
-        if union not in self._known:
+        if union not in self._remembered:
             self._remember(union, self._join(self._sum(left), self._sum(right)))
-        return self._known[union].most
+        return self._remembered[union].most
 
     def tree(self, tree: int) -> Tree:
         return self._cost.tree(self.queries(tree))
@@ -89,25 +89,25 @@ class Pricing:
         return [q for _, q in sorted((p for i in bits(tree) for p in self.atoms[i]), key=lambda p: p[0])]
 
     def trees_of(self, names: Iterable[Sequence[str]]) -> list[int]:
-        """Trees by the names of their queries; no atom may lie in two of them."""
+        """Trees by the names of their queries; no atom may be in two of them."""
         atom_of = {q.name: i for i, atom in enumerate(self.atoms) for _, q in atom}
         return [sum(1 << i for i in {atom_of[name] for name in tree}) for tree in names]
 
     def _sum(self, tree: int) -> Sum:
         if tree & (tree - 1) == 0:
             return self._sums[tree.bit_length() - 1]
-        if tree not in self._known:
+        if tree not in self._remembered:
             total: Sum | None = None
             for i in bits(tree):
                 total = self._sums[i] if total is None else self._join(total, self._sums[i])
             assert total is not None
             self._remember(tree, total)
-        return self._known[tree]
+        return self._remembered[tree]
 
     def _remember(self, tree: int, total: Sum) -> None:
-        if len(self._known) >= REMEMBERED:
-            self._known.clear()
-        self._known[tree] = total
+        if len(self._remembered) >= REMEMBERED:
+            self._remembered.clear()
+        self._remembered[tree] = total
 
     def _atom(self, atom: Sequence[Positioned]) -> Sum:
         windows = [q.window for _, q in atom]
@@ -167,7 +167,7 @@ def singles(group: Sequence[Positioned]) -> list[list[Positioned]]:
 
 
 def inseparable(group: Sequence[Positioned], cost: Cost) -> list[list[Positioned]]:
-    """Queries of which some cheapest plan keeps all in one tree are one atom."""
+    """Queries with equal edges are one atom, if some optimal plan keeps them in one tree."""
     if not cost.technique.together:
         return singles(group)
     by_edges: dict[Edges, list[Positioned]] = {}
@@ -177,7 +177,7 @@ def inseparable(group: Sequence[Positioned], cost: Cost) -> list[list[Positioned
 
 
 def whole_numbers(amounts: Sequence[Fraction]) -> list[int]:
-    """The same amounts in a unit that divides all of them: sums and comparisons stay exact, and get cheap.
+    """The amounts as integers over their common denominator: sums and comparisons stay exact, and are cheap.
 
     >>> whole_numbers([Fraction(1, 2), Fraction(2, 3)])
     [3, 4]

@@ -1,4 +1,4 @@
-"""TriWeave: one pass over the rows cuts composite slices, and trees, merged as in Weave Share, fold those."""
+"""TriWeave: one pass over the rows makes composite slices; trees, merged as in Weave Share, fold these slices."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def tri_weave(workload: Workload, statistics: Statistics, cost: Cost) -> Plan:
 def composite_pass(group: Sequence[Positioned], statistics: Statistics, cost: Cost) -> GroupingTrees:
     """One tree less saves one fold of the composite slices.
 
-    Where rows are rarer than slices, folding slices costs more than reading rows again. If that makes the composite
-    pass more expensive than a pass for each query, the trees of this grouping have passes of their own.
+    If there are fewer rows than slices, folding slices costs more than reading rows again. If the composite pass then
+    costs more than one pass per query, the trees of this grouping have their own passes.
     """
     slices, _ = edge_rate_between(Edges.of(query.window for _, query in group))
     parts = weave(group, slices, cost)
     folded = statistics.rate + len(parts) * slices + sum((p.rate * p.omega for p in parts), Fraction(0))
-    # A pass for each query costs at least its rows: most often nothing more need be added up.
+    # One pass per query costs at least the rows: mostly the exact cost is not needed.
     if folded > len(group) * statistics.rate and folded > cost.unshared((query for _, query in group), statistics):
         return own_passes(group, statistics, cost)
     return GroupingTrees(tuple(part.tree(cost) for part in parts), composite=True)

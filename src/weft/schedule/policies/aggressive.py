@@ -1,8 +1,8 @@
-"""Aggressive: a group is one task, as often as its most frequent query.
+"""Aggressive: a group is one task, which runs as often as its most frequent query.
 
-tasks     one for each group, with the shortest period in it
-together  the whole group, always
-good for  answers that cost nothing beyond the scan; else many answers are made before they are due
+tasks     one per group, with its shortest period
+together  always the whole group
+good for  answers that cost nothing beyond the scan; otherwise many answers are computed before they are due
 source    paper 4, section 4.2
 """
 

@@ -1,6 +1,6 @@
-"""Conservative: queries run together where they happen to be due at the same time (algorithm 2).
+"""Conservative: queries run together if they happen to be due at the same time (algorithm 2).
 
-tasks     one for each period of a group
+tasks     one per period of a group
 together  tasks of a group with the same deadline
 good for  periods that are multiples of each other
 source    paper 4, section 4.2

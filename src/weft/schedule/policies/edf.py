@@ -1,8 +1,8 @@
 """EDF: the task with the earliest deadline runs, alone (algorithm 1; the paper's No-S).
 
-tasks     one for each period of a group
-together  nothing, not even what is due at the same time
-good for  a yardstick: what synchronising saves
+tasks     one per period of a group
+together  nothing, not even tasks that are due at the same time
+good for  a baseline: shows what synchronising saves
 source    paper 4, sections 4.1 and 5.1
 """
 

@@ -1,9 +1,9 @@
-"""Hybrid: periods are shortened where running more often together is cheaper than running apart.
+"""Hybrid: periods are shortened if running more often together is cheaper than running separately.
 
-tasks     sub-groups of a group with the cheapest periods, of those that there are; by dynamic programming, or with
-          merge after merge (`greedy_hybrid`, for comparison)
+tasks     sub-groups of a group with the cheapest of the existing periods; by dynamic programming, or by greedy merging
+          (`greedy_hybrid`, for comparison)
 together  tasks of a group with the same deadline
-good for  the least work by the model, never more than conservative's or aggressive's
+good for  the least work by the model, never more than conservative or aggressive
 source    paper 4, section 4.3
 """
 

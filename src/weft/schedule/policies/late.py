@@ -1,8 +1,8 @@
-"""Late sharing: hybrid, and whatever of a group is late is caught up in one run.
+"""Late sharing: hybrid, but all late tasks of a group catch up in one run.
 
 tasks     those of hybrid
 together  tasks of a group with the same deadline; in overload, all that are late
-good for  overload: catching up costs one scan, not one for each deadline that was missed
+good for  overload: catching up costs one scan, not one per missed deadline
 source    paper 4, section 4.4
 """
 

@@ -1,8 +1,8 @@
-"""Late-pending sharing: hybrid, and with what is late whatever of the group is due now (algorithm 3).
+"""Late-pending sharing: hybrid, but tasks of a group that are due now run with the late ones (algorithm 3).
 
 tasks     those of hybrid
 together  tasks of a group with the same deadline; in overload, all that are late or due
-good for  heavy overload: what is due now would be late next
+good for  heavy overload: a task that is due now would be late next
 source    paper 4, section 4.4
 """
 

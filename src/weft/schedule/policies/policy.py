@@ -1,4 +1,4 @@
-"""The shape that every policy has."""
+"""The interface of all policies."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Split = Callable[[Sequence[Periodic], ScheduleCosts], tuple[Task, ...]]
 """How the queries of one group become tasks: every query in one, with a period no longer than its own."""
 
 Reach = Callable[[int], int | None]
-"""`reach(v)`: the first task has v updates until its deadline; others of its group run with it where they have no more
-than this. None: it runs alone."""
+"""`reach(v)`: the first task has v updates until its deadline; others of its group run with it if they have at most
+`reach(v)`. None: it runs alone."""
 
 
 @dataclass(frozen=True, slots=True)

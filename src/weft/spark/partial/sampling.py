@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from pyspark.sql import DataFrame
 
-from weft.optimizer.phantoms import Flows, Seen, measure_flows
+from weft.optimizer.phantoms import Flows, TableCounts, measure_flows
 from weft.spark.physical.rollup import GroupingCandidates, partial_keys
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.statistics import GroupCounts, Hashes, SignatureCounts, count_distinct
@@ -71,7 +71,9 @@ class GroupSample:
         order = np.argsort(bucket_of, kind="stable")
         bucket_of, mixed = bucket_of[order], mixed[order]
         collisions = int(((bucket_of[1:] == bucket_of[:-1]) & (mixed[1:] != mixed[:-1])).sum())
-        return measure_flows([Seen(1, self.groups(texts), buckets, self.rows, collisions), Seen(2, 1, 1, 0, 0)])
+        return measure_flows(
+            [TableCounts(1, self.groups(texts), buckets, self.rows, collisions), TableCounts(2, 1, 1, 0, 0)]
+        )
 
     def counts(self, candidates: GroupingCandidates) -> GroupCounts:
         """The counts that the choice among these candidates needs."""

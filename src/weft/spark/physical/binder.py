@@ -15,7 +15,7 @@ from weft.aggregates import AGGREGATES, BUILT_IN, BUILT_IN_KINDS, EVENT_TIME, RO
 from weft.engine import FeedLayout, GroupingLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.layout import FilterBit
 from weft.model import ACQ, Edges
-from weft.optimizer.placement.ungrouped import place_homes
+from weft.optimizer.placement.ungrouped import pin_buckets
 from weft.plan import Feed, Plan
 from weft.spark.physical.analyzer import AnalyzedStream
 from weft.spark.physical.columns import ColumnAllocator
@@ -46,7 +46,7 @@ def bind_plan(
     with stream.analyzer(plan.workload[0].source) as analyzer:
         time_type = dict(frame.dtypes).get(event_time) or frame.selectExpr(event_time).dtypes[0][1]
         event_micros = micros(event_time, time_type)
-        pinned_buckets = place_homes(plan, buckets).nodes if buckets > 1 else {}
+        pinned_buckets = pin_buckets(plan, buckets).bucket_of_query if buckets > 1 else {}
         queries = QueryBinder(analyzer, f"{event_micros} AS {EVENT_TIME}")
         binder = _FeedBinder(plan, queries, groupings, statistics, pinned_buckets)
         feeds = tuple(binder.feeds())

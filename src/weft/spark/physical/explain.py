@@ -36,7 +36,7 @@ def sharing(physical: PhysicalPlan) -> PassSharing:
             trees=len(feed.layout.trees),
             filters=len(feed.signature.filters),
             bits=feed.signature.width,
-            partials=None if choice is None else choice.asked[number].partials,
+            partials=None if choice is None else choice.group_bys[number].partials,
             fed_by=None if above is None else show(above),
         )
 

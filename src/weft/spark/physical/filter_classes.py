@@ -31,7 +31,7 @@ class FilterClasses:
         filter_cuts = [cuts(f) for f in filters]
         # Filters on the same columns stay together, however often they pass.
         counted = signatures_of(filters, keys) if len({frozenset(c) for c in filter_cuts}) > 1 else None
-        classes = filter_classes(filter_cuts, rows, seen=_occurrences(counted, filters))
+        classes = filter_classes(filter_cuts, rows, occurrences=_occurrences(counted, filters))
         return cls(keys, tuple(filters), rows, tuple(map(tuple, classes)))
 
     def costs_beside(self, other: FilterClasses, signatures_of: SignatureLookup) -> tuple[float, float] | None:
@@ -41,7 +41,7 @@ class FilterClasses:
             return None
         filter_cuts = [cuts(f) for f in self.filters]
         own_cost, other_cost = (
-            classes_cost(some.classes, filter_cuts, self.rows, seen=occurrences) for some in (self, other)
+            classes_cost(some.classes, filter_cuts, self.rows, occurrences=occurrences) for some in (self, other)
         )
         return own_cost, other_cost
 

@@ -106,7 +106,7 @@ def choose_hash_tables(
     groups = estimate(chosen.configuration.relations, counted, counts.rows)
     # However many buckets it has, each group leaves a table at least once; what leaves a phantom evicts other groups.
     left = {table: groups[table.relation] for table in chosen.configuration.tables}
-    answered = sum(number for table, number in left.items() if table.asked) * prices.eviction
+    answered = sum(number for table, number in left.items() if table.is_query) * prices.eviction
     fed = sum(number * len(table.children) for table, number in left.items()) * prices.probe
     costs = HashTableCosts(prices.row, answered / max(1, counts.rows), fed / max(1, counts.rows))
     inputs, roots = _build(feeds, chosen.configuration, buckets, slots)

@@ -127,11 +127,11 @@ class HashTables:
 
     def _show(self, table: TableNode) -> str:
         below = " ".join(map(self._show, table.children))
-        star = "*" if table.asked and table.children else ""
+        star = "*" if table.is_query and table.children else ""
         return f"{show(self._keys(table))}{star}({below})" if below else show(self._keys(table))
 
     def _keys(self, table: TableNode) -> Relation:
-        below = {node.relation for node in table.walk() if node.asked}
+        below = {node.relation for node in table.walk() if node.is_query}
         fed = [feed for feed in self.feeds if self.relations[feed.layout.number] in below]
         return frozenset(key for feed in fed for key in feed.keys.values())
 

@@ -64,7 +64,7 @@ class QueryBinder:
                 name=acq.name,
                 window=acq.window,
                 filter=acq.where,
-                requested_window=acq.asked,
+                requested_window=acq.requested_window,
                 priority=acq.priority,
             )
             self._analyzer.cache.bound[acq.name] = acq, layout
@@ -98,7 +98,7 @@ class QueryBinder:
                     for o, f in zip(acq.outputs, schema.fields, strict=True)
                 ]
             ),
-            requested_window=acq.asked,
+            requested_window=acq.requested_window,
             priority=acq.priority,
         )
 
@@ -172,7 +172,11 @@ def _grouped(acq: ACQ) -> str:
 def _shape(acq: ACQ) -> ACQ | str:
     """Equal for queries whose answers have the same names and types: all but window and filter, or the text."""
     named = all(output.name for output in acq.outputs)
-    return replace(acq, name="", window=ANY_WINDOW, where=None, asked=None, priority=0) if named else acq.spark_sql
+    return (
+        replace(acq, name="", window=ANY_WINDOW, where=None, requested_window=None, priority=0)
+        if named
+        else acq.spark_sql
+    )
 
 
 def _needs_zone(node: Typed) -> bool:

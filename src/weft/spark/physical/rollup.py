@@ -167,7 +167,7 @@ def _table(feeds: Sequence[NativeFeed], bound: PhysicalColumns, columns: ColumnA
 
 def _from_rows(plan: PhysicalPlan, choice: RollUp, bounded: bool, types: PartialTypes) -> FromRows:
     """Which feeds are sent as rows."""
-    partials = {f.layout.number: g.partials for f, g in zip(plan.feeds, choice.asked, strict=True)}
+    partials = {f.layout.number: g.partials for f, g in zip(plan.feeds, choice.group_bys, strict=True)}
     sendable = [feed for feed in plan.feeds if feed.can_send_rows]
     single_rows = single_row_feeds(sendable, partials)
     if not bounded:

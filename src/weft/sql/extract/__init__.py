@@ -1,4 +1,4 @@
-"""Queries that people already have: window aggregations in SQL files and PySpark code, as the SQL that weft reads."""
+"""Imports existing queries: window aggregations in SQL files and PySpark code, as SQL that weft reads."""
 
 from weft.sql.extract.collect import collect
 from weft.sql.extract.extracted import ExtractedQuery, Imported, Skipped

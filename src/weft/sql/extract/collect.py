@@ -1,4 +1,4 @@
-"""Files and folders to queries: each is parsed as weft reads it, and refusals have their place."""
+"""Files and folders to queries: each query is parsed by weft, and each refusal has file and line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUFFIXES = (".sql", ".py")
 
 
 class NothingToImport(SqlError):
-    """There is no file that could hold a query."""
+    """There is no file that could have a query."""
 
 
 def collect(paths: Iterable[Path]) -> Imported:
@@ -51,7 +51,7 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _sql(text: str, file: str, line: int, name: str | None) -> Iterator[ExtractedQuery | Skipped]:
-    """Statement by statement: an error in one does not keep the others out."""
+    """Statement by statement: an error in one does not affect the others."""
     source = Source(text)
     try:
         tokens = tokenize(source)
@@ -59,7 +59,7 @@ def _sql(text: str, file: str, line: int, name: str | None) -> Iterator[Extracte
         yield Skipped(file, line + error.line - 1, f"{error.reason} {error.way_out}")
         return
     for group in _statements(tokens):
-        at = line + source.place(group[0].start)[0] - 1
+        at = line + source.line_column(group[0].start)[0] - 1
         yield _checked(ExtractedQuery(name or "", text[group[0].start : group[-1].end], file, at))
 
 
@@ -105,7 +105,7 @@ def _checked(query: ExtractedQuery) -> ExtractedQuery | Skipped:
 
 
 def _named(queries: Iterable[ExtractedQuery]) -> Iterator[ExtractedQuery]:
-    """Each with a name of its own."""
+    """The queries with unique names."""
     taken: set[str] = set()
     for one in queries:
         wanted = one.name or f"{_word(Path(one.file).stem)}_{one.line}"

@@ -22,10 +22,10 @@ ALL_COLUMNS = {
     "hash", "xxhash64", "atan2", "pow", "power", "hypot", "nanvl", "ifnull", "nvl", "nullif", "regr_avgx",
     "regr_avgy", "regr_count", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy",
 }  # fmt: skip
-"""Functions whose every text names a column; of others only the first does, and further texts are values."""
+"""Functions whose string arguments are all column names; for others only the first is, and the rest are values."""
 
 VALUE_FIRST = {"date_trunc", "concat_ws", "format_string", "lit", "expr"}
-"""Functions whose first text is a value."""
+"""Functions whose first string argument is a value."""
 
 RENAMED = {
     "countDistinct": "count_distinct", "sumDistinct": "sum_distinct", "approxCountDistinct": "approx_count_distinct",
@@ -38,7 +38,7 @@ CALLED = {"startswith": "startswith", "endswith": "endswith", "contains": "conta
 
 @dataclass
 class Columns:
-    """Turns expressions to SQL; `derived` are columns that the script made before, by name."""
+    """Turns expressions into SQL; `derived` are columns that the script defined before, by name."""
 
     names: Names
     derived: Mapping[str, str] = field(default_factory=dict)
@@ -68,9 +68,9 @@ class Columns:
             case ast.Attribute(value=ast.Call() as column, attr=name):
                 return f"{self.sql(column)}.{quoted(name)}"
             case ast.Name() | ast.JoinedStr():
-                known = self.names.constant(node)
-                if known is not None:
-                    return literal(node, known)
+                constant = self.names.constant(node)
+                if constant is not None:
+                    return literal(node, constant)
         raise CannotImport(node.lineno, f"{ast.unparse(node)} is not an expression that can be read without running it")
 
     def column(self, path: str) -> str:
@@ -81,7 +81,7 @@ class Columns:
         return f"{derived}{dot}{rest}"
 
     def of_text(self, node: ast.expr, text: str) -> str:
-        """SQL in a text of the script, with what it made before in the place of the columns' names."""
+        """SQL from a string of the script, with derived columns replaced by their expressions."""
         try:
             tokens = tokenize(Source(text))
         except Refused as error:
@@ -95,7 +95,7 @@ class Columns:
         return f"({''.join(parts)}{text[at:]})"
 
     def named(self, node: ast.expr) -> tuple[str, str | None]:
-        """The SQL of a column, and the alias that it ends with."""
+        """The SQL of a column, and its alias, if it ends with one."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("alias", "name"):
             name = self.names.constant(node.args[0]) if len(node.args) == 1 else None
             if isinstance(name, str):

@@ -1,4 +1,4 @@
-"""What extraction gives: queries that weft accepts, and what it does not accept, with the place and the reason."""
+"""The result of an import: queries that weft accepts, and what it skips, with file, line and reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ExtractedQuery:
-    """A query as Spark SQL, and where it came from."""
+    """A query as Spark SQL, and its place in the input."""
 
     name: str
     sql: str
@@ -16,7 +16,7 @@ class ExtractedQuery:
     event_time: str = "ts"
     source: str = "stream"
     notes: tuple[str, ...] = ()
-    """What the script said besides, and the SQL does not."""
+    """What the script says that the SQL cannot express."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    found: tuple[ExtractedQuery, ...]
+    queries: tuple[ExtractedQuery, ...]
     skipped: tuple[Skipped, ...]
 
 
 class CannotImport(Exception):
-    """A piece of a script that cannot become SQL; `line` is where it stands."""
+    """A piece of a script that cannot become SQL, and its line."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)

@@ -35,7 +35,7 @@ IN_THE_WAY = {
 
 @dataclass(frozen=True)
 class Frame:
-    """`outputs` are None before the aggregation, and (name, SQL) after; a name is None where Spark gives one."""
+    """`outputs` are None before the aggregation, and (name, SQL) after; the name is None if Spark chooses it."""
 
     source: str
     derived: Mapping[str, str] = field(default_factory=dict)
@@ -62,14 +62,14 @@ class Frame:
 
 @dataclass(frozen=True)
 class Grouped:
-    """Between groupBy and agg; `order` has keys and window as the script gave them, the window as None."""
+    """Between groupBy and agg; `order` has keys and window in the order of the script, the window as None."""
 
     frame: Frame
     order: tuple[str | None, ...]
 
 
 def bare(sql: str) -> str:
-    """Without parentheses around the whole of it.
+    """Without enclosing parentheses.
 
     >>> bare("(a > 1)"), bare("(a) + (b)"), bare("('(' = x)")
     ('a > 1', '(a) + (b)', "('(' = x)")
@@ -85,7 +85,7 @@ def bare(sql: str) -> str:
 
 
 def _all(conditions: tuple[str, ...]) -> str:
-    """Each has its parentheses where there are several."""
+    """The conjunction; each condition is in parentheses if there are several."""
     return bare(conditions[0]) if len(conditions) == 1 else " AND ".join(conditions)
 
 
@@ -203,7 +203,7 @@ def _agged(columns: Columns, node: ast.expr) -> tuple[str | None, str]:
 
 
 def _after(names: Names, frame: Frame, method: str, node: ast.Call) -> Frame:
-    """Columns of the answers, by the names that they have there."""
+    """Steps after the aggregation; columns are those of the answers."""
     outputs = list(frame.outputs or ())
     made = {name: sql for name, sql in outputs if name is not None}
     columns, args = Columns(names, made), _flat(node.args)
@@ -219,8 +219,8 @@ def _after(names: Names, frame: Frame, method: str, node: ast.Call) -> Frame:
         case "withColumn":
             name, sql = columns.text(args[0]), columns.sql(args[1])
             kept = [(n, s) for n, s in outputs if n != name]
-            places = [i for i, (n, _) in enumerate(outputs) if n == name]
-            kept.insert(places[0] if places else len(kept), (name, sql))
+            positions = [i for i, (n, _) in enumerate(outputs) if n == name]
+            kept.insert(positions[0] if positions else len(kept), (name, sql))
             return replace(frame, outputs=tuple(kept))
         case "withColumnRenamed":
             old, new = (columns.text(a) for a in args)
@@ -250,7 +250,7 @@ def _name(node: ast.expr) -> str | None:
 
 
 def _flat(args: list[ast.expr]) -> list[ast.expr]:
-    """Lists of columns are as good as columns."""
+    """Columns may also be in lists."""
     columns: list[ast.expr] = []
     for arg in args:
         columns.extend(arg.elts if isinstance(arg, ast.List | ast.Tuple) else [arg])

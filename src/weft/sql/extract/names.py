@@ -17,10 +17,10 @@ class Names:
     constants: dict[str, object] = field(default_factory=dict)
     star: bool = False
     own: set[str] = field(default_factory=set)
-    """Names that the script gives to what it makes itself."""
+    """Names that the script defines itself."""
 
     def learn(self, node: ast.stmt) -> None:
-        """From an import."""
+        """Record the names of an import."""
         if isinstance(node, ast.ImportFrom) and node.module in ("pyspark.sql", FUNCTIONS):
             for alias in node.names:
                 if node.module == "pyspark.sql":
@@ -36,7 +36,7 @@ class Names:
                     self.modules.add(alias.asname or alias.name)
 
     def function(self, called: ast.expr) -> str | None:
-        """The PySpark function that is called; None: it is none."""
+        """The name of the called PySpark function; None: it is no PySpark function."""
         if isinstance(called, ast.Attribute) and ast.unparse(called.value) in self.modules:
             return called.attr
         if isinstance(called, ast.Name):
@@ -45,7 +45,7 @@ class Names:
         return None
 
     def constant(self, node: ast.expr) -> object | None:
-        """The value of an expression that is the same in every run; None: it is not."""
+        """The value of a constant expression; None: it is not constant."""
         match node:
             case ast.Constant(value=value):
                 return value

@@ -1,4 +1,4 @@
-"""PySpark code, read and not run: simple assignments and chains of DataFrame calls are followed."""
+"""PySpark code, parsed but not run: simple assignments and chains of DataFrame calls are followed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from weft.sql.extract.names import Names
 
 READING = {"load", "table", "csv", "json", "parquet", "orc", "text", "createDataFrame", "toDF"}
 UNNAMED = "stream"
-"""A source of rows, until a variable names it."""
+"""A source of rows that has no variable name yet."""
 ENDS = {"writeStream", "write", "show", "toPandas", "collect", "createOrReplaceTempView", "createTempView", "foreach"}
 """Calls that end a chain: the script uses the DataFrame as it is."""
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A DataFrame that cannot be followed, from a line on."""
+    """A DataFrame that cannot be followed from some line on."""
 
     line: int
     reason: str
@@ -45,12 +45,12 @@ class Aggregation:
 
 @dataclass
 class Script:
-    """What a script has of aggregations over windows, and of SQL texts; `broken` is what could not be followed."""
+    """The window aggregations and SQL texts of a script; `broken` is what could not be followed."""
 
     names: Names = field(default_factory=Names)
     aggregations: list[Aggregation] = field(default_factory=list)
     texts: list[tuple[int, str, str | None]] = field(default_factory=list)
-    """Line, SQL, and the variable that it is assigned to."""
+    """Line, SQL, and the variable that the result is assigned to."""
     broken: list[CannotImport] = field(default_factory=list)
     _frames: dict[str, Value] = field(default_factory=dict)
     _bound: dict[str, Aggregation] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Script:
             self._frames[name] = Frame(source=name) if unnamed else made
 
     def _use(self, node: ast.expr, name: str | None) -> Aggregation | Value:
-        """Whatever this expression brings: an aggregation of its own, SQL texts, or uses of what there is."""
+        """Follow an expression: a new aggregation, SQL texts, or uses of aggregations before it."""
         self._find_texts(node, name)
         for inner in _arguments(node):
             self._want(inner)
@@ -164,7 +164,7 @@ class Script:
 
 
 def _reads(node: ast.expr) -> bool:
-    """Whether a chain ends where rows are read."""
+    """Whether a call reads rows, such as `spark.read.parquet(...)`."""
     match node:
         case ast.Call(func=ast.Attribute(value=base, attr=method)):
             text = ast.unparse(base)
@@ -173,7 +173,7 @@ def _reads(node: ast.expr) -> bool:
 
 
 def _until_end(node: ast.expr) -> ast.expr:
-    """The DataFrame of a chain that ends with `writeStream...start()` or the like; else the whole of it."""
+    """The DataFrame of a chain that ends with `writeStream...start()` or the like; otherwise the chain itself."""
     inner = node
     while True:
         match inner:
@@ -188,7 +188,7 @@ def _until_end(node: ast.expr) -> ast.expr:
 
 
 def _arguments(node: ast.expr) -> Iterator[ast.expr]:
-    """What is handed on whole: to a function, in a collection, or back."""
+    """Expressions that are passed on as they are: to a function, in a collection, or as the result."""
     yield node
     for inner in ast.walk(node):
         match inner:
@@ -201,7 +201,7 @@ def _arguments(node: ast.expr) -> Iterator[ast.expr]:
 def _query_name(node: ast.expr, names: Names) -> str | None:
     for inner in ast.walk(node):
         match inner:
-            case ast.Call(func=ast.Attribute(attr="queryName"), args=[given]):
-                name = names.constant(given)
+            case ast.Call(func=ast.Attribute(attr="queryName"), args=[argument]):
+                name = names.constant(argument)
                 return name if isinstance(name, str) else None
     return None

@@ -9,7 +9,7 @@ from weft.sql.extract.extracted import ExtractedQuery
 
 
 def to_sql(queries: Iterable[ExtractedQuery]) -> str:
-    """Each under its name, with the place that it came from.
+    """Each query with its name, and its place in the input as a comment.
 
     >>> sql = "SELECT count(*) FROM t GROUP BY window(ts, '1 s')"
     >>> counted = ExtractedQuery("n", sql, "a.py", 3, notes=("as it was",))

@@ -1,9 +1,9 @@
 """From one executor to two, keys that are skewed, what is shuffled, and how many Spark jobs a batch takes.
 
 Clusters are local ones, executors in processes of their own: `local-cluster[N,1,1024]`. An executor has one core, and
-the driver has little to do while they work, so two of them can have two cores. What a batch takes whatever it holds
-does not divide, so where throughput is measured there is something to do for a row: rows are JSON, as topics have them,
-and reading one takes ten times as long as aggregating it.
+the driver has little to do while they work, so two of them can have two cores. The fixed cost of a batch does not
+divide, so throughput is measured with rows that need work: they are JSON, as in topics, and parsing one takes ten times
+as long as aggregating it.
 
 JVMs compile what they run for as long as some of it is new to them, on the cores that the executors need: nearly half
 of the processor time of an early batch is the compilers' (decision 23). So each point begins with small batches that do
@@ -29,7 +29,7 @@ from weft.model import WeftError
 from weft.optimizer import optimize
 from weft.optimizer.cost.seconds import Stream, estimate
 from weft.sql.inputs import read_queries
-from weft_bench.benchmark import Benchmark, Report, Row, Say, option, whole
+from weft_bench.benchmark import Benchmark, Report, Row, Say, integer, option
 from weft_bench.benchmarks.scale.rows import BEGUN, SMALL, RowShape, write_rows
 from weft_bench.machine import describe_machine, load, two_over_one
 
@@ -58,10 +58,10 @@ task runs beside no other, its time is its own.
 
 SUMMARY = {
     "throughput_ratio": "rows per second of two executors over those of one, where the work divides; the bar is 1.6",
-    "machine_ratio": "what two processes with nothing between them get done here over what one does",
+    "machine_ratio": "throughput of two independent processes on this machine over that of one",
     "rows_per_second_1": "rows per second of one executor, one core, rows in JSON",
     "rows_per_second_2": "of two",
-    "parquet_ratio": "the same ratio for rows in parquet files, of which a batch takes little more than a batch takes",
+    "parquet_ratio": "the same ratio for rows in parquet files, where the fixed cost of a batch dominates",
     "driver_share_1": "seconds per batch that do not divide, over those of a batch with one executor, from both times",
     "estimated_over_measured_1": "parquet: seconds per batch by docs/sizing.md over one executor's; calibrate first",
     "estimated_over_measured_2": "the same for two executors",
@@ -74,7 +74,7 @@ SUMMARY = {
     "stages_a_batch": "Spark stages of a batch after the first, rows aggregated to each tree's feed",
     "stages_a_batch_most": "the same at the point that has most: one more where feeds are rolled up from a finer one",
     "jobs_constant": "whether jobs are the same for one query and many, one tree and many, one node and two",
-    "load": "the load average at the beginning: times are of others too where it is above the number of cores",
+    "load": "load average at the start: above the number of cores, other processes affect the times",
 }
 
 
@@ -85,14 +85,14 @@ class NoCluster(WeftError):
 @dataclass(frozen=True, slots=True)
 class ScaleSettings:
     rows: int = option(8_000_000, "JSON rows of a batch where throughput is measured.", quick=200_000)
-    parquet: int = option(10_000_000, "Rows of a batch in parquet files; 0: not measured.", quick=0, parse=whole)
+    parquet: int = option(10_000_000, "Rows of a batch in parquet files; 0: not measured.", quick=0, parse=integer)
     warm: int = option(30, "Small batches at the begin of each point that do not count.", quick=1)
     batches: int = option(4, "Batches of each point that are counted.", quick=1)
     repeat: int = option(2, "Turns of one and two executors; the faster counts.", quick=1)
     seconds: int = option(240, "Seconds of event time in a batch where keys are skewed, an eighth elsewhere.", quick=16)
     keys: int = option(1_000, "Different keys where they are skewed.")
     queries: int = option(20, "Queries at a point.", quick=10)
-    seed: int = option(1, "Of the rows.", parse=whole)
+    seed: int = option(1, "Of the rows.", parse=integer)
 
 
 def run(settings: ScaleSettings, say: Say) -> Report:
@@ -137,11 +137,11 @@ def _measure(settings: ScaleSettings, folder: Path, say: Say) -> list[Row]:
             names = [(2, "throughput"), (1, "throughput")]
         say(f"turn {turn + 1}: {', '.join(f'{name} on {executors}' for executors, name in names)}")
         usual = {"format": "parquet", "warm": BEGUN}
-        taken = [
+        runs = [
             usual | points[name] | {"executors": executors, "folder": str(folder / f"state-{turn}-{executors}-{name}")}
             for executors, name in names
         ]
-        for (executors, name), row in zip(names, _run(taken, environment), strict=True):
+        for (executors, name), row in zip(names, _run(runs, environment), strict=True):
             measured.append({"point": name, "executors": executors, "queries": len(points[name]["queries"])} | row)
     return measured
 
@@ -192,15 +192,15 @@ def hashed_over_mean(settings: ScaleSettings) -> float:
 
     random = np.random.default_rng(settings.seed)
     shares = np.arange(1, settings.keys + 1, dtype=np.float64) ** -SKEW
-    present = -np.expm1(-RATE * shares / shares.sum())
+    odds = -np.expm1(-RATE * shares / shares.sum())
     throws = [
-        np.bincount(random.integers(0, BUCKETS, settings.keys), weights=present, minlength=BUCKETS) for _ in range(200)
+        np.bincount(random.integers(0, BUCKETS, settings.keys), weights=odds, minlength=BUCKETS) for _ in range(200)
     ]
     return float(np.mean([thrown.max() / thrown.mean() for thrown in throws]))
 
 
 def add_up(row: Row) -> Row:
-    """What a point took, a batch and a row; times are those of the batch in the middle."""
+    """The times of a point, per batch and per row, of the median batch."""
     batches = row.pop("batches")
     rows, seconds = sum(b["rows"] for b in batches), median(b["seconds"] for b in batches)
     times, partials = (
@@ -224,7 +224,7 @@ def add_up(row: Row) -> Row:
 
 
 def summarise(rows: Sequence[Row]) -> dict[str, Any]:
-    """What the points say by themselves."""
+    """The summary of each point alone."""
     one, two = (_fastest(rows, "throughput", executors) or {} for executors in (1, 2))
     parquet = [row and row["rows_per_second"] for row in (_fastest(rows, "parquet", n) for n in (1, 2))]
     skewed, shuffled, hot = (_point(rows, name) for name in ("skewed", "shuffled", "hot tree"))

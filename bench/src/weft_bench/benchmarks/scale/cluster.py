@@ -144,7 +144,7 @@ class _Status:
         }
 
     def _read(self, stages: list[int], partitions: int) -> list[int]:
-        """Rows that each partition got from a shuffle, in the last of the stages that has so many."""
+        """Rows that each partition read from a shuffle, in the last stage with this number of partitions."""
         readers = next(tasks for stage in reversed(stages) if len(tasks := self._tasks(stage)) == partitions)
         return [int(task.shuffleReadMetrics().recordsRead()) for task in readers]
 

@@ -17,7 +17,7 @@ from weft_bench.machine import describe_machine
 
 
 def run(settings: TechniqueSettings, say: Say) -> Report:
-    # What compiles is not imported before it is asked for.
+    # Modules that compile kernels are imported only when needed.
     from weft_bench.benchmarks.techniques.latency_and_memory import count_rows
     from weft_bench.benchmarks.techniques.measure import ONCE, PARTS, check_answers
     from weft_bench.benchmarks.techniques.setup import Bench, read_stream
@@ -36,11 +36,11 @@ def run(settings: TechniqueSettings, say: Say) -> Report:
 
 
 MEASUREMENT = ("figure", "technique", "aggregate", "form", "window", "ranges", "groups")
-"""What tells one from another."""
+"""The fields that identify a measurement."""
 
 
 def fastest(rows: Iterable[Row]) -> list[Row]:
-    """Each measurement once, where several rounds have made it."""
+    """The best of several rounds for each measurement."""
     best: dict[tuple[object, ...], Row] = {}
     for row in rows:
         what = tuple(map(row.get, MEASUREMENT))

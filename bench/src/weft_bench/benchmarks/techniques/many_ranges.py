@@ -56,10 +56,10 @@ def together_rows(bench: Bench) -> Iterable[Row]:
     for operator, name in (("int_sum", "slick_deque_inv"), ("max", "slick_deque_non_inv")):
         bench.say(f"{len(ranges)} ranges together and apart  {operator}")
         yield _many(bench, name, operator, MANY_WINDOW, ranges, "together")
-        yield from _apart(bench, name, operator, ranges)
+        yield from _separately(bench, name, operator, ranges)
 
 
-def _apart(bench: Bench, name: str, operator: str, ranges: Values) -> Iterable[Row]:
+def _separately(bench: Bench, name: str, operator: str, ranges: Values) -> Iterable[Row]:
     """Fed partial by partial, as a stream would; and each alone over all of them, which is kinder to caches."""
     made = technique(name, operator)
     steps = made.steps

@@ -1,6 +1,6 @@
 """Operations, counted by running a technique's own functions as plain Python with an operator that counts.
 
-What is compiled has no counter in it: production pays nothing, and what is counted is what runs.
+The compiled code has no counters, so production does not pay for them, and the counted code is the one that runs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class OperationCounter:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Answers per range, and operations per slide and range; where ranges cannot be told apart, all in the first."""
+    """Answers per range, and operations per slide and range; all in the first range if they cannot be separated."""
 
     answers: Sequence[Sequence[Any]]
     operations: Sequence[Sequence[int]]
@@ -96,15 +96,15 @@ def _ask(
     assert steps.ask_many is not None
     firsts = np.array([max(state[1][BEGIN], state[1][END] - length) for length in lengths])
     operations = []
-    for last in range(1, len(lengths) + 1) if name in ASKED_ONE_BY_ONE else [len(lengths)]:
-        first = last - 1 if name in ASKED_ONE_BY_ONE else 0
+    for last in range(1, len(lengths) + 1) if name in ONE_RANGE_AT_A_TIME else [len(lengths)]:
+        first = last - 1 if name in ONE_RANGE_AT_A_TIME else 0
         steps.ask_many(state, firsts[first:last], out[first:last])
         operations.append(counter.operations)
     return operations + [operations[-1]] * (len(lengths) - len(operations))
 
 
-ASKED_ONE_BY_ONE = ("panes", "flat_fat", "b_int", "flat_fit")
-"""They find each range by itself, so that the operations of each are known."""
+ONE_RANGE_AT_A_TIME = ("panes", "flat_fat", "b_int", "flat_fit")
+"""Techniques that answer each range separately, so that the operations per range are known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A run of `weft bench techniques` for people: each figure drawn, and what the dissertation found beside it."""
+"""The output of `weft bench techniques`: each figure drawn, beside the findings of the dissertation."""
 
 from __future__ import annotations
 

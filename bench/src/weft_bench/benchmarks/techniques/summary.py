@@ -1,4 +1,4 @@
-"""What `weft bench techniques` says in a few numbers, and what the dissertation found beside what this run did."""
+"""The summary of `weft bench techniques`, with the findings of the dissertation and of this run side by side."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUMMARY = {
     "touch_nanoseconds": "of these, reading values, lo and hi and writing answers; the rest is the technique",
     "float_sum_over_subtraction": "rate of exact float sums over that of subtracting, median over windows",
     "compensated_over_subtraction": "the same for compensated sums, which do not recover from NaN either",
-    "step_int_sum_slides_per_second": "one partial a call from compiled code, least over the windows; bar 60 M",
+    "step_int_sum_slides_per_second": "one partial per call from compiled code, least over the windows; bar 60 M",
     "step_int_sum_technique": "the technique that did it",
     "step_max_slides_per_second": "the same for max",
     "step_max_technique": "the technique that did it",

@@ -63,7 +63,7 @@ def clock_nanoseconds(times: int = 10_000) -> int:
 
 
 def separately(technique: Technique, states: list[State]) -> Any:
-    """`run(column, windows, out)`: each partial goes to every one of the structures, as it comes.
+    """`run(column, windows, out)`: each partial goes to all structures before the next one.
 
     The arrays of all structures are stacked, so that one loop serves any number of them.
     """

@@ -15,13 +15,13 @@ RATIOS = (0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 10)
 CONFIGURATION = parse("ABCD(AB BCD(BC BD CD))")
 
 
-def _row(series: str, ratio: float, seen: float, expected: float) -> Row:
+def _row(series: str, ratio: float, observed: float, expected: float) -> Row:
     return {
         "series": series,
         "groups_a_bucket": ratio,
-        "collision_rate": seen,
+        "collision_rate": observed,
         "expected": expected,
-        "error_percent": 100 * abs(seen - expected) / expected,
+        "error_percent": 100 * abs(observed - expected) / expected,
     }
 
 
@@ -30,8 +30,8 @@ def _observed(name: str, groups: np.ndarray[tuple[int], np.dtype[np.int64]], sca
     rows = []
     for ratio in RATIOS:
         buckets = round(number / ratio)
-        seen = mean([len(throw(groups, buckets, seed)[0]) / len(groups) for seed in scale.seeds])
-        rows.append(_row(name, ratio, seen, float(collision_rate(number, buckets))))
+        observed = mean([len(throw(groups, buckets, seed)[0]) / len(groups) for seed in scale.seeds])
+        rows.append(_row(name, ratio, observed, float(collision_rate(number, buckets))))
     return rows
 
 
@@ -72,14 +72,14 @@ def clustered_rows(scale: Scale, say: Say) -> list[Row]:
     (number,) = scale.of((300_000,), (860_000,))
     values = clustered(2 * number, scale.seed).values
     last, following = (Streams(Packets(part)) for part in (values[:number], values[number:]))
-    known = last.statistics(RELATIONS)
+    statistics = last.statistics(RELATIONS)
     rows: list[Row] = []
     for memory in (5_000, 10_000, 20_000, 40_000, 60_000):
-        buckets = allocate(CONFIGURATION, known, memory, PRICES).buckets(known)
+        buckets = allocate(CONFIGURATION, statistics, memory, PRICES).buckets(statistics)
         flows = last.run(CONFIGURATION, buckets).flows
-        seen = following.run(CONFIGURATION, buckets).seen
+        counts_of = following.run(CONFIGURATION, buckets).counts
         for name in ("ABCD", "AB", "BCD", "BC"):
-            table, groups = seen[read(name)], known.groups[read(name)]
+            table, groups = counts_of[read(name)], statistics.groups[read(name)]
             expected = float(collision_rate(groups, table.buckets) / flows.length(table.depth))
             ratio = groups / table.buckets
             rate = table.collisions / table.rows if table.rows else 0.0
@@ -90,10 +90,10 @@ def clustered_rows(scale: Scale, say: Say) -> list[Row]:
 
 
 def clustered_claims(rows: list[Row]) -> list[Claim]:
-    seen = [row for row in rows if row["series"].endswith("seen") and row["collision_rate"] > 0]
-    raw = [row["error_percent"] for row in seen if row["series"].startswith("ABCD ")]
-    low = [row["error_percent"] for row in seen if row["groups_a_bucket"] <= 1]
-    all_errors = [row["error_percent"] for row in seen]
+    observed = [row for row in rows if row["series"].endswith("seen") and row["collision_rate"] > 0]
+    raw = [row["error_percent"] for row in observed if row["series"].startswith("ABCD ")]
+    low = [row["error_percent"] for row in observed if row["groups_a_bucket"] <= 1]
+    all_errors = [row["error_percent"] for row in observed]
     within = f"{mean([error <= 10 for error in low]):.0%} of {len(low)}" if low else "none there"
     return [
         Claim(

@@ -82,8 +82,11 @@ def misestimated(scale: Scale, say: Say) -> list[Row]:
                 counts = {
                     r: max(1.0, n * (1 + random.uniform(0, error) / 100)) for r, n in setting.statistics.groups.items()
                 }
-                known = replace(setting.statistics, groups=counts)
-                gains.append(naive / setting.counted_cost(choose(setting.queries, known, memory, PRICES).allocated))
+                misestimated_statistics = replace(setting.statistics, groups=counts)
+                gains.append(
+                    naive
+                    / setting.counted_cost(choose(setting.queries, misestimated_statistics, memory, PRICES).allocated)
+                )
             rows.append({"series": f"memory {memory:,}", "error_percent": error, "gain": mean(gains)})
         say(f"memory {memory:,}")
     return rows

@@ -1,7 +1,7 @@
-"""Rows through the direct-mapped tables of a configuration, counted: what the collision model is compared with.
+"""Runs rows through the direct-mapped tables of a configuration and counts collisions, to check the collision model.
 
-Whole columns at a time: in the order of arrival within each bucket, a row that differs from the one before it throws
-that group out, at that moment; and what is thrown out goes to the tables below in the order of those moments.
+It works on whole columns: in the order of arrival within each bucket, a row of another group than the one before it
+evicts that group, and evicted groups go to the tables below in the order of eviction.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weft.optimizer.phantoms import (
     GroupStatistics,
     ProbeCosts,
     Relation,
-    Seen,
+    TableCounts,
     TableNode,
     eviction_rate,
     measure_flows,
@@ -30,49 +30,49 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What each table saw within an epoch."""
+    """Counts of each table within an epoch."""
 
     configuration: Configuration
-    seen: Mapping[Relation, Seen]
+    counts: Mapping[Relation, TableCounts]
     rows: int
 
     def row_cost(self, prices: ProbeCosts) -> float:
-        """Equation 7 with the collisions that happened instead of those expected."""
-        probes = sum(seen.rows for seen in self.seen.values())
-        evictions = sum(self.seen[query].collisions for query in self.configuration.queries)
+        """Equation 7 with counted collisions instead of expected ones."""
+        probes = sum(counts.rows for counts in self.counts.values())
+        evictions = sum(self.counts[query].collisions for query in self.configuration.queries)
         return (probes * prices.probe + evictions * prices.eviction) / self.rows
 
     def cost(self, prices: ProbeCosts, statistics: GroupStatistics) -> float:
-        """Equation 29 with the rates that were seen: a row, with its share in emptying tables where epochs end."""
+        """Equation 29 with counted rates: the cost per row, with its share of emptying tables at ends of epochs."""
         emptying = 0.0
 
         def feed(table: TableNode) -> tuple[float, set[int]]:
-            """What a row costs that comes to the table, and the epochs after which it is emptied."""
+            """The cost of a row of this table, and the epochs after which the table is emptied."""
             nonlocal emptying
-            seen = self.seen[table.relation]
-            leaving = prices.eviction if table.asked else 0.0
-            ends = set(statistics.epochs.get(table.relation, (1,))) if table.asked else set[int]()
+            counts = self.counts[table.relation]
+            leaving = prices.eviction if table.is_query else 0.0
+            ends = set(statistics.epochs.get(table.relation, (1,))) if table.is_query else set[int]()
             for child in table.children:
                 cost, epochs = feed(child)
                 leaving += cost
                 ends |= epochs
-            emptying += float(eviction_rate(ends)) * seen.buckets * leaving
-            return prices.probe + (seen.collisions / seen.rows if seen.rows else 0.0) * leaving, ends
+            emptying += float(eviction_rate(ends)) * counts.buckets * leaving
+            return prices.probe + (counts.collisions / counts.rows if counts.rows else 0.0) * leaving, ends
 
         within = sum(feed(root)[0] for root in self.configuration.raw)
         return within + emptying / statistics.rows
 
     @property
     def flows(self) -> Flows:
-        return measure_flows(self.seen.values())
+        return measure_flows(self.counts.values())
 
 
 def throw(groups: Ints, buckets: int, seed: int = 0) -> tuple[Ints, Ints]:
-    """The rows that collide, in the order of arrival, and for each the row that stood for the group thrown out."""
-    places = bucket_of(groups, buckets, seed)
-    order = np.argsort(places, kind="stable")
+    """The rows that collide, in the order of arrival, and for each a row of the evicted group."""
+    bucket_numbers = bucket_of(groups, buckets, seed)
+    order = np.argsort(bucket_numbers, kind="stable")
     before, after = order[:-1], order[1:]
-    collide = (places[before] == places[after]) & (groups[before] != groups[after])
+    collide = (bucket_numbers[before] == bucket_numbers[after]) & (groups[before] != groups[after])
     when, thrown = after[collide], before[collide]
     arrived = np.argsort(when, kind="stable")
     return when[arrived], thrown[arrived]
@@ -89,7 +89,7 @@ def bucket_of(groups: Ints, buckets: int, seed: int) -> Ints:
 
 
 class Streams:
-    """Packets, with the groups of every relation that was asked about."""
+    """Packets, with a cache of their groups per relation."""
 
     def __init__(self, packets: Packets) -> None:
         self.packets = packets
@@ -104,19 +104,19 @@ class Streams:
         return {relation: float(self.groups(relation).max(initial=-1)) + 1 for relation in relations}
 
     def run(self, configuration: Configuration, buckets: Mapping[Relation, int], seed: int = 0) -> Counted:
-        seen: dict[Relation, Seen] = {}
+        counts: dict[Relation, TableCounts] = {}
 
         def feed(table: TableNode, rows: Ints, depth: int) -> None:
             groups = self.groups(table.relation)
             _, thrown = throw(groups[rows], buckets[table.relation], seed + depth)
             count = float(groups.max(initial=-1)) + 1
-            seen[table.relation] = Seen(depth, count, buckets[table.relation], len(rows), len(thrown))
+            counts[table.relation] = TableCounts(depth, count, buckets[table.relation], len(rows), len(thrown))
             for child in table.children:
                 feed(child, rows[thrown], depth + 1)
 
         for root in configuration.raw:
             feed(root, np.arange(len(self.packets), dtype=np.int64), 1)
-        return Counted(configuration, seen, len(self.packets))
+        return Counted(configuration, counts, len(self.packets))
 
     def statistics(self, relations: tuple[Relation, ...], flows: Flows | None = None) -> GroupStatistics:
         return GroupStatistics(self.counts(relations), flows or Flows())

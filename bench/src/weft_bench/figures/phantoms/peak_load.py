@@ -1,7 +1,7 @@
-"""Keeping the work at the end of an epoch below what may come at once (sections 3.2.3 and 8.5.2).
+"""Keeps the work at the end of an epoch below a peak (sections 3.2.3 and 8.5.2).
 
-*Shrink* makes all tables smaller alike. *Shift* moves space from tables that are asked for to phantoms: what leaves
-those costs probes, what leaves a query's table costs evictions. Shift keeps all memory in use, but it reaches less far.
+*Shrink* makes all tables smaller in proportion. *Shift* moves space from queries to phantoms: groups that leave a
+phantom cost probes, groups that leave a query cost evictions. Shift keeps all memory in use, but reaches less far.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from weft.optimizer.phantoms.allocation import Allocated, price
 from weft.optimizer.phantoms.statistics import GroupStatistics
 
 STEPS, HALVINGS = 100, 30
-"""Changes are tried in hundredths, and the first hundredth that is enough is halved to a thousand-millionth."""
+"""Changes are tried in hundredths, and the first one that is enough is bisected to a billionth."""
 
 
 class PeakTooLow(PlanError):
@@ -22,24 +22,24 @@ class PeakTooLow(PlanError):
 
 
 def shrink(allocated: Allocated, statistics: GroupStatistics, prices: ProbeCosts, peak: float) -> Allocated | None:
-    """The largest tables in the same proportions that are emptied within the peak; None where there are none."""
+    """The largest tables in the same proportions that are emptied within the peak; None: none are small enough."""
 
     def smaller(by: float) -> Allocated:
-        space = {relation: (1 - by) * held for relation, held in allocated.space.items()}
+        space = {relation: (1 - by) * units for relation, units in allocated.space.items()}
         return price(allocated.configuration, statistics, space, prices)
 
     return _least(allocated, smaller, peak)
 
 
 def shift(allocated: Allocated, statistics: GroupStatistics, prices: ProbeCosts, peak: float) -> Allocated | None:
-    """The least space moved from queries to phantoms, in proportion to what they have; None where none is enough."""
+    """Move the least space from queries to phantoms, in proportion to their space; None: no shift is enough."""
     phantoms = allocated.configuration.phantoms
-    above = sum(held for relation, held in allocated.space.items() if relation in phantoms)
-    below = sum(held for relation, held in allocated.space.items() if relation not in phantoms)
+    above = sum(units for relation, units in allocated.space.items() if relation in phantoms)
+    below = sum(units for relation, units in allocated.space.items() if relation not in phantoms)
 
     def moved(by: float) -> Allocated:
         grown = 1 + by * below / above
-        space = {r: held * (grown if r in phantoms else 1 - by) for r, held in allocated.space.items()}
+        space = {r: units * (grown if r in phantoms else 1 - by) for r, units in allocated.space.items()}
         return price(allocated.configuration, statistics, space, prices)
 
     return _least(allocated, moved, peak) if above else None
@@ -58,8 +58,8 @@ def within_peak(allocated: Allocated, statistics: GroupStatistics, prices: Probe
 
 
 def _least(allocated: Allocated, changed: Callable[[float], Allocated], peak: float) -> Allocated | None:
-    """The least change that is within the peak. A larger one may be too much again: what a shift takes from queries,
-    it makes collide there."""
+    """The least change that is within the peak. A larger one may exceed it again: smaller tables of queries have more
+    collisions."""
     if allocated.emptying <= peak:
         return allocated
     for step in range(1, STEPS + 1):

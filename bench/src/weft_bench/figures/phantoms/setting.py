@@ -37,7 +37,7 @@ ROWS_A_MINUTE = 832_000
 """860,000 packets in 62 seconds; epochs are minutes."""
 
 SHARES = 16
-"""Of the memory where emptying tables costs: each table's inflows are told apart, so that hundredths take hours."""
+"""Shares of the memory if emptying tables has a cost: every inflow is computed, so that 100 shares take hours."""
 
 SINGLES = tuple(read(name) for name in "ABCD")
 PAIRS = tuple(read(name) for name in ("AB", "BC", "BD", "CD"))
@@ -48,7 +48,7 @@ RELATIONS = tuple(frozenset(some) for size in range(1, 5) for some in combinatio
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A stream and its group-bys: `synthetic` rows are random, the others come in flows."""
+    """A stream and its group-bys: `synthetic` rows are random, the others arrive in flows."""
 
     synthetic: bool
     epochs: bool
@@ -66,8 +66,8 @@ class Setting:
 
     @property
     def statistics(self) -> GroupStatistics:
-        known = GroupStatistics(self.streams.counts(RELATIONS), self.flows)
-        return with_epochs(known, self.queries) if self.epochs else known
+        statistics = GroupStatistics(self.streams.counts(RELATIONS), self.flows)
+        return with_epochs(statistics, self.queries) if self.epochs else statistics
 
     @property
     def flows(self) -> Flows:
@@ -89,7 +89,7 @@ class Setting:
         return self.streams.run(allocated.configuration, allocated.buckets(self.statistics))
 
     def counted_cost(self, allocated: Allocated) -> float:
-        """With the collisions that rows had which went through the tables."""
+        """The cost with the counted collisions of the rows."""
         counted = self.count(allocated)
         return counted.cost(PRICES, self.statistics) if self.epochs else counted.row_cost(PRICES)
 
@@ -108,13 +108,13 @@ def _streams(synthetic: bool, rows: int, seed: int) -> Streams:
 def _flows(rows: int, seed: int) -> Flows:
     """Section 5.3: by depth, measured in the paper's own configuration, its tables sized as if rows were random."""
     streams, configuration = _streams(False, rows, seed), parse("ABCD(AB BCD(BC BD CD))")
-    known = streams.statistics(RELATIONS)
-    return streams.run(configuration, allocate(configuration, known, 40_000, PRICES).buckets(known)).flows
+    statistics = streams.statistics(RELATIONS)
+    return streams.run(configuration, allocate(configuration, statistics, 40_000, PRICES).buckets(statistics)).flows
 
 
 @lru_cache(maxsize=64)
 def _optimum(setting: Setting, memory: float) -> Choice:
-    """EPES. Where emptying costs, by coarser shares, and the best configuration then by finer ones."""
+    """EPES. If emptying has a cost, with coarser shares, and then finer ones for the best configuration."""
     if not setting.epochs:
         return exhaustive(setting.queries, setting.statistics, memory, PRICES)
     coarse = partial(exhaustive_space, shares=SHARES)

@@ -38,27 +38,27 @@ ALL = "all"
 
 
 def _relative(
-    configuration: Configuration, known: GroupStatistics, memory: float, best: float, panel: str
+    configuration: Configuration, statistics: GroupStatistics, memory: float, best: float, panel: str
 ) -> Iterable[Row]:
     for way in WAYS:
-        cost = allocate(configuration, known, memory, PRICES, way).cost / best
+        cost = allocate(configuration, statistics, memory, PRICES, way).cost / best
         yield {"series": way.upper(), "memory": memory, "relative_cost": cost, "configuration": panel}
 
 
-def _best(configuration: Configuration, known: GroupStatistics, memory: float) -> float:
-    return allocate(configuration, known, memory, PRICES, "es").cost
+def _best(configuration: Configuration, statistics: GroupStatistics, memory: float) -> float:
+    return allocate(configuration, statistics, memory, PRICES, "es").cost
 
 
 def same_epoch(scale: Scale, say: Say) -> list[Row]:
-    known = a_setting(scale, synthetic=False).statistics
+    statistics = a_setting(scale, synthetic=False).statistics
     shown = [parse(text) for text in ("ABCD(AB BCD(BC BD CD))", "ABCD(AC(A C) BD(B D))", "ABC(AB BC) BD CD")]
     every = [c for queries in (SINGLES, PAIRS) for c in configurations(queries)]
     rows: list[Row] = []
     for memory in memories(scale):
         for configuration in shown:
-            best = _best(configuration, known, memory)
-            rows += _relative(configuration, known, memory, best, str(configuration))
-        relative = [row for c in every for row in _relative(c, known, memory, _best(c, known, memory), ALL)]
+            best = _best(configuration, statistics, memory)
+            rows += _relative(configuration, statistics, memory, best, str(configuration))
+        relative = [row for c in every for row in _relative(c, statistics, memory, _best(c, statistics, memory), ALL)]
         rows += _means(relative, memory)
         say(f"memory {memory:,}  {len(every)} configurations")
     return rows
@@ -90,9 +90,11 @@ def different_epochs(scale: Scale, say: Say) -> list[Row]:
         relative: list[Row] = []
         for text, (queries, choices) in EPOCHS.items():
             for number, lengths in enumerate(choices):
-                known = replace(begun, epochs={read(q): (length,) for q, length in zip(queries, lengths)})
+                statistics = replace(begun, epochs={read(q): (length,) for q, length in zip(queries, lengths)})
                 configuration = parse(text)
-                these = list(_relative(configuration, known, memory, _best(configuration, known, memory), text))
+                these = list(
+                    _relative(configuration, statistics, memory, _best(configuration, statistics, memory), text)
+                )
                 rows += these if number == 0 else ()
                 relative += these
         rows += _means(relative, memory)

@@ -38,19 +38,19 @@ PAPER = {
 
 LOW, HIGH = 1500, 3000
 SPEED = 320_000
-"""Counters that are combined a second."""
+"""Counters that are combined per second."""
 KEEPING = 4
-"""What a row costs a group when it comes: it is kept for one-time queries and counted in the newest interval."""
+"""The cost of a row per group: it is kept for one-time queries and counted in the newest interval."""
 ANSWERING = 0.01
-"""What a distinct value costs in an answer: it is compared with the k best so far, while combining looks it up."""
+"""The cost of a distinct value in an answer: it is compared with the k best so far; combining looks it up."""
 SECONDS = 200
 LOOK_UP = "one address"
-"""The kind that one-time queries read: one counter of each interval."""
+"""The kind that one-time queries read: one counter per interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Each interval of a synopsis has a counter for each value in it; rows are random."""
+    """Each interval of a synopsis has one counter per distinct value; rows are random."""
 
     rate: int
 
@@ -75,7 +75,7 @@ def _values(counters: Counters, field: str, rows: int) -> float:
 
 
 def draw(queries: int, seed: int) -> list[Periodic]:
-    """So many for each group: a window of 20 to 100 seconds, a period of one second to half the window."""
+    """Random queries per group: a window of 20 to 100 seconds, a period of one second to half the window."""
     random = Random(seed)
     drawn = []
     for field in FIELDS:
@@ -91,12 +91,12 @@ def one_time(now: int) -> list[Periodic]:
 
 
 def play(policy: str, queries: int, rate: int, seed: int, speed: int = SPEED, seconds: int = SECONDS) -> Simulated:
-    """200 seconds with full synopses; rows are taken in first, queries have the rest."""
+    """200 seconds with full synopses; rows are processed first, queries get the remaining time."""
     left = speed - KEEPING * rate * len(FIELDS)
     chosen = POLICIES[policy]
     counters = Counters(rate)
-    known = Policy(lambda queries, cost: _split(chosen.split, tuple(queries), counters), chosen.reach)
-    return simulate(draw(queries, seed), known, counters, lambda now: left, seconds, one_time)
+    cached_policy = Policy(lambda queries, cost: _split(chosen.split, tuple(queries), counters), chosen.reach)
+    return simulate(draw(queries, seed), cached_policy, counters, lambda now: left, seconds, one_time)
 
 
 @lru_cache(maxsize=1 << 12)

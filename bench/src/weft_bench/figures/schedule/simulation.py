@@ -1,4 +1,4 @@
-"""A simulated clock for the scheduler: how many answers a policy gives in the time that there is, and how late."""
+"""A simulated clock for the scheduler: how many answers a policy gives in a given time, and how late they are."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Simulated:
     updates: int
     runs: int
     shared_runs: int
-    """In which more than one task ran."""
+    """Runs with more than one task."""
     answers: int
     one_time_answers: int
     tasks: int
@@ -40,7 +40,7 @@ class Simulated:
 
     @property
     def throughput(self) -> float:
-        """Answers of periodic queries, an update."""
+        """Answers of periodic queries per update."""
         return self.answers / self.updates
 
     @property
@@ -55,7 +55,7 @@ class Simulated:
 
 
 def run_cost(queries: Sequence[Periodic], cost: ScheduleCosts) -> float:
-    """Of answering all of them together."""
+    """The cost of answering all of them together."""
     return scan_cost(queries, cost) + answer_cost(queries, cost)
 
 
@@ -70,8 +70,8 @@ def simulate(
 ) -> Simulated:
     """`grant(now)` is the time for queries between update `now` and the next; `arriving(now)` are one-time queries.
 
-    A run that takes longer than what is left goes on after the next update, which waits for it (section 4.1: queries
-    and updates run in isolation).
+    A run that takes longer than the time left continues, and the next update waits for it (section 4.1: queries and
+    updates run in isolation).
     """
     queue = Queue(queries, policy, cost)
     watched = {query.name: Watched(query.period) for query in queries}
