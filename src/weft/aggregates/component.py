@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.aggregates.combining import ValueList
@@ -29,10 +30,9 @@ class Component:
     def merges(self) -> tuple[str, ...]:
         return self._with_setting(self.definition.merge)
 
-    @property
-    def row(self) -> tuple[str, ...]:
+    def row_of(self, texts: Mapping[str, str]) -> tuple[str, ...]:
         """A row as a partial: SQL texts over the arguments."""
-        return tuple(text.format(*(f"({a})" for a in self.arguments)) for text in self.definition.row)
+        return tuple(text.format(*(texts[a] for a in self.arguments)) for text in self.definition.row)
 
     @property
     def keeps_values(self) -> bool:

@@ -39,6 +39,8 @@ BATCH_SETTINGS: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     # The JVM compiles no longer methods: hundreds of filters in one would be interpreted. Spark makes shorter ones.
     "spark.sql.codegen.hugeMethodLimit": "8000",
+    # What stands behind AND may fail where what stands before it is false: it is not computed ahead of time.
+    "spark.sql.subexpressionElimination.skipForShortcutExpr": "true",
     # Partials are cached for a moment: packing them would take longer than moving them.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
     # The transfer of partials to Python costs per Arrow batch, not per row.

@@ -54,7 +54,8 @@ def _avg(call: Call, types: Types) -> tuple[Component, ...]:
     """The components of `sum` and `count`; bigints are added as doubles, because their sum may overflow."""
     argument = guarded(call, call.arguments[0])
     total = f"CAST({argument} AS DOUBLE)" if types.get(call.arguments[0]) in ("bigint", "string") else argument
-    return (Component("sum", (total,)), Component("count", (argument,)))
+    counted = total if types.get(call.arguments[0]) == "string" else argument  # text that is no number does not count
+    return (Component("sum", (total,)), Component("count", (counted,)))
 
 
 def _no_intervals(call: Call, types: Types) -> str | None:

@@ -30,7 +30,7 @@ KINDS = (
 
 
 def _by(kind: str) -> Components:
-    return lambda call, types: (Component(kind, (call.arguments[0], guarded(call, call.arguments[1]))),)
+    return lambda call, types: (Component(kind, tuple(guarded(call, argument) for argument in call.arguments)),)
 
 
 def _in_time(kind: str) -> Components:
@@ -39,7 +39,7 @@ def _in_time(kind: str) -> Components:
     def components(call: Call, types: Types) -> tuple[Component, ...]:
         value = call.arguments[0]
         order = f"(CASE WHEN ({value}) IS NOT NULL THEN {EVENT_TIME} END)" if call.ignore_nulls else EVENT_TIME
-        return (Component(kind, (value, guarded(call, order))),)
+        return (Component(kind, (guarded(call, value), guarded(call, order))),)
 
     return components
 

@@ -9,9 +9,11 @@ import numpy as np
 from pyspark.sql import DataFrame
 
 from weft.optimizer.phantoms import Flows, TableCounts, measure_flows
+from weft.spark.physical.guards import where
 from weft.spark.physical.rollup import GroupingCandidates, partial_keys
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.statistics import GroupCounts, Hashes, SignatureCounts, count_distinct
+from weft.sql.total import can_fail
 
 SAMPLE = 50_000
 """Rows that groups are counted on: it takes a quarter of a second, and shows for most groupings how few partials they
@@ -95,10 +97,11 @@ def take_signatures(
     """For the filters of each grouping, by its keys: one small Spark job, however many there are."""
     every = sorted({text for some in filters.values() for text in some})
     signature = Signature(tuple(every), all_rows=True)
-    hashes = [f"xxhash64({', '.join(keys)})" if keys else "0L" for keys in filters]
+    with_words = rows.selectExpr("*", *(f"{text} AS {name}" for name, text in zip(signature.names, signature.words)))
+    hashes = [_guarded_hash(keys, signature.passes_some(some)) for keys, some in filters.items()]
     groups = [f"{text} AS g{i}" for i, text in enumerate(hashes)]
-    words = [f"{text} AS w{place}" for place, text in enumerate(signature.words)]
-    table = rows.selectExpr(*groups, *words).limit(SIGNED).toArrow()
+    words = [f"{name} AS w{place}" for place, name in enumerate(signature.names)]
+    table = with_words.selectExpr(*groups, *words).limit(SIGNED).toArrow()
     columns = [table.column(name).to_numpy() for name in signature.columns]
     numbers = np.random.default_rng(1).integers(1, 2**63, len(every)).astype(np.uint64)
     passed = {
@@ -109,6 +112,14 @@ def take_signatures(
         keys: SignatureCounts(table.column(f"g{i}").to_numpy().view(np.uint64), {text: passed[text] for text in some})
         for i, (keys, some) in enumerate(filters.items())
     }
+
+
+def _guarded_hash(keys: Sequence[str], passes: str | None) -> str:
+    """One number per group; rows that no query of the grouping takes are one group, if their keys may not exist."""
+    if not keys:
+        return "0L"
+    hashed = f"xxhash64({', '.join(keys)})"
+    return f"coalesce({where(passes, hashed)}, 0L)" if any(map(can_fail, keys)) else hashed
 
 
 def take_sample(timed: DataFrame, relations: Iterable[Iterable[str]]) -> GroupSample:

@@ -20,6 +20,7 @@ from weft.plan import Feed, Plan
 from weft.spark.physical.analyzer import AnalyzedStream
 from weft.spark.physical.columns import ColumnAllocator
 from weft.spark.physical.filter_classes import FilterClasses
+from weft.spark.physical.guards import argument_guards
 from weft.spark.physical.plan import NativeFeed, PhysicalPlan
 from weft.spark.physical.query_binder import QueryBinder
 from weft.spark.physical.signature import Signature
@@ -173,6 +174,7 @@ class _FeedBinder:
             {column: key for key, column in key_columns.items()},
             {column: argument for argument, column in argument_columns.items()},
             signature,
+            argument_guards(served.queries, served.types, signature),
         )
 
     def _trees(self, served: _Served, grouping: GroupingLayout, signature: Signature) -> Iterator[TreeLayout]:

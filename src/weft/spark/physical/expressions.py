@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from weft.spark.physical.columns import PhysicalColumns
+from weft.spark.physical.guards import where
 from weft.spark.physical.plan import NativeFeed, NativeTable
 from weft.spark.physical.slicing import slice_of
 
@@ -28,15 +29,21 @@ def from_rows(number: int, table: NativeFeed | NativeTable, columns: PhysicalCol
     """
     edges = table.layout.edges if isinstance(table, NativeFeed) else table.edges
     signature = table.signature
-    texts = {"feed": str(number), "slice": _where(signature.passes, slice_of(edges))}
+    texts = {"feed": str(number), "slice": where(signature.passes, slice_of(edges))}
     texts |= _words(signature.names, words)
     for name, spark_type in columns.key_types.items():
         key = table.keys.get(name)
-        texts[name] = f"CAST(NULL AS {spark_type})" if key is None else _where(signature.passes, key)
+        texts[name] = f"CAST(NULL AS {spark_type})" if key is None else where(table.key_guard(key), key)
     for name, spark_type in columns.argument_types.items():
         argument = table.arguments.get(name)
-        texts[name] = f"CAST(NULL AS {spark_type})" if argument is None else f"({argument})"
+        guard = table.guards.get(argument or "")
+        texts[name] = f"CAST(NULL AS {spark_type})" if argument is None else where(guard, f"({argument})")
     return texts
+
+
+def guarded_arguments(feed: NativeFeed) -> Texts:
+    """Each argument as it is evaluated."""
+    return {argument: where(condition, f"({argument})") for argument, condition in feed.argument_guards}
 
 
 def as_partials(feed: NativeFeed, columns: PhysicalColumns, words: int, slots: Texts) -> Texts:
@@ -46,7 +53,7 @@ def as_partials(feed: NativeFeed, columns: PhysicalColumns, words: int, slots: T
     own_columns = {
         name: f"CAST({own} AS {slots[name]})"
         for component, names in zip(feed.layout.components, feed.layout.columns, strict=True)
-        for name, own in zip(names, component.row, strict=True)
+        for name, own in zip(names, component.row_of(guarded_arguments(feed)), strict=True)
     }
     return texts | {name: own_columns.get(name, f"CAST(NULL AS {spark_type})") for name, spark_type in slots.items()}
 
@@ -54,12 +61,12 @@ def as_partials(feed: NativeFeed, columns: PhysicalColumns, words: int, slots: T
 def from_table(feed: NativeFeed, table: NativeTable, columns: PhysicalColumns, words: int, slots: Texts) -> Texts:
     """The same for a feed that is rolled up, over the columns of its table; `slots` are their types."""
     passes = feed.signature.passes_of(table.signature)
-    texts = {"feed": str(feed.layout.number), "slice": _where(passes, slice_of(feed.layout.edges, "slice"))}
+    texts = {"feed": str(feed.layout.number), "slice": where(passes, slice_of(feed.layout.edges, "slice"))}
     texts |= _words(feed.signature.words_of(table.signature), words)
     key_columns = {expression: column for column, expression in table.keys.items()}
     for name, spark_type in columns.key_types.items():
         key = feed.keys.get(name)
-        texts[name] = f"CAST(NULL AS {spark_type})" if key is None else _where(passes, key_columns[key])
+        texts[name] = f"CAST(NULL AS {spark_type})" if key is None else where(passes, key_columns[key])
     own_columns = {
         name: column
         for component, names in zip(feed.layout.components, feed.layout.columns, strict=True)
@@ -70,7 +77,3 @@ def from_table(feed: NativeFeed, table: NativeTable, columns: PhysicalColumns, w
 
 def _words(texts: Sequence[str], words: int) -> Texts:
     return {f"w{i}": f"({texts[i]})" if i < len(texts) else "0L" for i in range(words)}
-
-
-def _where(passes: str | None, text: str) -> str:
-    return text if passes is None else f"(CASE WHEN {passes} THEN {text} END)"

@@ -28,7 +28,7 @@ from weft.optimizer.phantoms import (
 )
 from weft.spark.options import Phantoming
 from weft.spark.physical.columns import LATEST, PhysicalColumns
-from weft.spark.physical.expressions import Texts, from_rows
+from weft.spark.physical.expressions import Texts, from_rows, guarded_arguments
 from weft.spark.physical.plan import HashTableCosts, HashTables, NativeFeed
 from weft.spark.physical.statistics import GroupCounts
 
@@ -148,6 +148,7 @@ class _Widths:
 
 def _slots(feed: NativeFeed, bound: PhysicalColumns) -> dict[str, Slot]:
     """By the feed's column; the argument of a slot is the text of an expression here."""
+    texts = guarded_arguments(feed)
     types = {e: bound.argument_types[c] for c, e in feed.arguments.items()}
     by_column = {}
     for component, (name,) in zip(feed.layout.components, feed.layout.columns, strict=True):
@@ -157,7 +158,7 @@ def _slots(feed: NativeFeed, bound: PhysicalColumns) -> dict[str, Slot]:
             by_column[name] = Slot(slot.operation, None)
         else:
             real = not slot.boolean and types[component.arguments[0]] in _FLOATS
-            by_column[name] = Slot(slot.operation, slot.row.format(*component.arguments), real)
+            by_column[name] = Slot(slot.operation, slot.row.format(*(texts[a] for a in component.arguments)), real)
     return by_column
 
 

@@ -6,7 +6,7 @@ partials from it, the buckets answer queries by its layout, and `explain` reads 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from weft.aggregates import Component
@@ -20,6 +20,7 @@ from weft.plan import Plan
 from weft.spark.physical.backfilled import BackfilledPartials
 from weft.spark.physical.columns import PhysicalColumns
 from weft.spark.physical.filter_classes import FilterClasses
+from weft.spark.physical.guards import Guards
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.statistics import Feeding, GroupCounts
 
@@ -32,11 +33,24 @@ class NativeFeed:
     keys: Mapping[str, str]
     arguments: Mapping[str, str]
     signature: Signature
+    guards: Guards = field(default_factory=dict)
+    """Of arguments. Keys are evaluated for rows that the signature passes."""
+
+    def key_guard(self, key: str) -> str | None:
+        return self.signature.passes
+
+    @property
+    def key_guards(self) -> Iterator[tuple[str, str | None]]:
+        return ((key, self.key_guard(key)) for key in self.keys.values())
+
+    @property
+    def argument_guards(self) -> Iterator[tuple[str, str | None]]:
+        return ((argument, self.guards.get(argument)) for argument in self.arguments.values())
 
     @property
     def can_send_rows(self) -> bool:
         """Whether each row can be sent as a partial of its own."""
-        return all(c.row for c in self.layout.components)
+        return all(c.definition.row for c in self.layout.components)
 
     @property
     def can_roll_up(self) -> bool:
@@ -54,6 +68,11 @@ class NativeTable:
     keys: Mapping[str, str]
     arguments: Mapping[str, str]
     columns: Mapping[Component, tuple[str, ...]]
+    guards: Guards = field(default_factory=dict)
+    """Of keys and arguments."""
+
+    def key_guard(self, key: str) -> str | None:
+        return self.guards.get(key, self.signature.passes)
 
 
 @dataclass(frozen=True, slots=True)

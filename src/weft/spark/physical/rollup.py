@@ -16,6 +16,7 @@ from weft.optimizer.phantoms.relation import Relation
 from weft.optimizer.phantoms.rollup import GroupBy, RollUp, roll_up
 from weft.spark.options import JobOptions
 from weft.spark.physical.columns import ColumnAllocator, PhysicalColumns
+from weft.spark.physical.guards import merged_guards, where
 from weft.spark.physical.hash_tables import choose_hash_tables, fits_table, relations_of
 from weft.spark.physical.plan import (
     FromRows,
@@ -162,6 +163,7 @@ def _table(feeds: Sequence[NativeFeed], bound: PhysicalColumns, columns: ColumnA
         keys={column: e for e, column in columns.keys(key_types).items()},
         arguments={column: e for e, column in arguments.items()},
         columns={c: columns.component(c, arguments) for c in kept},
+        guards=merged_guards(guard for feed in feeds for guard in (*feed.key_guards, *feed.argument_guards)),
     )
 
 
@@ -185,7 +187,8 @@ def partial_keys(feeds: Sequence[NativeFeed]) -> tuple[tuple[str, ...], ...]:
 
 def _partial_key(feeds: Sequence[NativeFeed]) -> tuple[str, ...]:
     """The expressions that identify a partial of a table that these feeds are made from."""
-    keys = dict.fromkeys(key for feed in feeds for key in feed.keys.values())
+    guards = merged_guards(guard for feed in feeds for guard in feed.key_guards)
+    keys = dict.fromkeys(where(guards.get(key), key) for feed in feeds for key in feed.keys.values())
     signature = Signature.union(feed.signature for feed in feeds)
     return (slice_of(union_edges([feed.layout.edges for feed in feeds])), *signature.words, *keys)
 

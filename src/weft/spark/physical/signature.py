@@ -6,7 +6,7 @@ filter is a number of one bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -85,6 +85,18 @@ class Signature:
             return None
         return _any(self.names) if self.ranges else f"({self.filters[0]})"
 
+    def passes_some(self, filters: Collection[str | None]) -> str | None:
+        """Whether a row passes one of these filters, by the computed words; None: one of them takes every row.
+
+        >>> Signature(("a", "b"), all_rows=True).passes_some(["b"])
+        '(signature_276f657a845ba99b & 2L) BETWEEN 2L AND 2L'
+        """
+        if None in filters:
+            return None
+        if not self.all_rows and set(filters) == set(self.filters):
+            return self.passes
+        return " OR ".join(_between(self.names, self.bits[f]) for f in sorted(f for f in filters if f is not None))
+
     @cached_property
     def words(self) -> list[str]:
         terms: list[list[str]] = [[] for _ in self.columns]
@@ -125,6 +137,12 @@ class Signature:
         bit = finer.bits[self.filters[0]]
         number = f"w{bit.word} & {bit.mask << bit.shift}L"
         return f"{number} BETWEEN {bit.least << bit.shift}L AND {bit.most << bit.shift}L"
+
+
+def _between(words: Sequence[str], bit: FilterBit) -> str:
+    """Whether the number of a filter, in its word, is one of those that pass."""
+    number = f"({words[bit.word]} & {bit.mask << bit.shift}L)"
+    return f"{number} BETWEEN {bit.least << bit.shift}L AND {bit.most << bit.shift}L"
 
 
 def _any(words: Iterable[str]) -> str:
