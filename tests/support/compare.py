@@ -106,6 +106,8 @@ def canonical(value: Any) -> Any:
     """As part of a key: NaN equals NaN, and -0.0 equals 0.0."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
+    if isinstance(value, list | tuple):
+        return tuple(map(canonical, value))
     return value
 
 

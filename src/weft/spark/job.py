@@ -38,6 +38,9 @@ from weft.spark.sinks.parquet import ParquetSink
 from weft.spark.sinks.side_output import SideOutput
 from weft.sql.inputs import Queries, read_queries
 
+RESERVED = "_weft_"
+"""Names of columns that weft adds to the rows begin with it."""
+
 AT_ONCE = "0 seconds"
 """A trigger that Spark reads as no trigger: a batch begins as soon as the one before has ended."""
 
@@ -48,6 +51,7 @@ def plan_job(stream: DataFrame, queries: Queries, options: JobOptions) -> Job:
     Lengths of time are written as in Spark, such as '10 seconds'.
     """
     require_classic(stream)
+    _refuse_reserved_names(stream)
     use_this_python(stream.sparkSession)
     if options.late != "drop" and not stream.isStreaming:
         raise NotServed(f"late={options.late!r} is for streams: in a bounded table no row is late")
@@ -57,6 +61,15 @@ def plan_job(stream: DataFrame, queries: Queries, options: JobOptions) -> Job:
     if not stream.isStreaming:
         collector.sample_table(stream, workload)
     return Job(planner, planner.plan(workload, collector.statistics), collector)
+
+
+def _refuse_reserved_names(stream: DataFrame) -> None:
+    for name in stream.columns:
+        if name.lower().startswith(RESERVED):
+            raise NotServed(
+                f"the stream has a column {name}, and weft adds columns of its own whose names begin with {RESERVED}; "
+                f'rename it: stream.withColumnRenamed("{name}", "{name.strip("_")}")'
+            )
 
 
 weave = with_keywords("weave", plan_job, JobOptions)

@@ -46,6 +46,8 @@ def _cut(tokens: Tokens) -> tuple[tuple[str, ...], Tokens] | None:
     if len(calls) != 1 or "[" in words:
         return None
     begin, end, depth = calls[0], closing(tokens, calls[0] + 1) + 1, 0
+    if end > len(tokens):
+        return None  # it is never closed, which the parser says better
     lengths = False  # the time column, before the first comma, is part of the shape
     for i in range(begin + 1, end):
         depth += (words[i] == "(") - (words[i] == ")")

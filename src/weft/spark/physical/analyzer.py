@@ -8,13 +8,11 @@ from contextlib import contextmanager
 from functools import cache
 
 import pandas as pd  # type: ignore[import-untyped]
-import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import pandas_udf
-from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from weft.aggregates import USERS
 from weft.engine import QueryLayout
@@ -33,7 +31,7 @@ class AnalysisCache:
 
     def __init__(self) -> None:
         self.schemas: dict[str, StructType] = {}
-        self.types: dict[tuple[str, str], tuple[str, pa.DataType]] = {}
+        self.types: dict[tuple[str, str], DataType] = {}
         self.deterministic: set[str] = set()
         self.filters: set[str] = set()
         self.shapes: dict[ACQ | str, QueryLayout] = {}
@@ -87,7 +85,7 @@ class Analyzer:
             return True
         text = " AND ".join(f"({e})" for e in new)
         try:
-            types = [spark for spark, _ in self.types(new, extra)]
+            types = [type_.simpleString() for type_ in self.types(new, extra)]
             self._open_session().table(self._source).where(text)
         except (AnalysisException, ParseException):
             return False
@@ -108,16 +106,15 @@ class Analyzer:
             self.cache.deterministic.update(new)
         return deterministic
 
-    def types(self, expressions: Sequence[str], extra: str) -> list[tuple[str, pa.DataType]]:
-        """The Spark and Arrow types of scalar expressions over the stream's columns and one more."""
+    def types(self, expressions: Sequence[str], extra: str) -> list[DataType]:
+        """The types of scalar expressions over the stream's columns and one more."""
         new = [e for e in dict.fromkeys(expressions) if (e, extra) not in self.cache.types]
         if new:
             table = self._open_session().table(self._source).selectExpr("*", extra)
             # One analysis for all expressions, however many there are.
             schema = table.selectExpr(*(f"{e} AS c{i}" for i, e in enumerate(new))).schema
             for e, field in zip(new, schema, strict=True):
-                types = field.dataType.simpleString(), to_arrow_type(field.dataType, timezone="UTC")
-                self.cache.types[e, extra] = types
+                self.cache.types[e, extra] = field.dataType
         return [self.cache.types[e, extra] for e in expressions]
 
 

@@ -144,7 +144,10 @@ class _FeedBinder:
     def _argument_types(self, queries: Sequence[ACQ]) -> dict[str, str]:
         types = self._queries.types(sorted({a for q in queries for call in q.calls for a in call.arguments}))
         for query in queries:
-            for reason in (AGGREGATES[call.function].refusal(call, types) for call in query.calls):
+            for call in query.calls:
+                reason = AGGREGATES[call.function].refusal(call, types)
+                if any(types[argument] == "void" for argument in call.arguments):
+                    reason = f"an argument of {call.function} is NULL and has no type"
                 if reason is not None:
                     raise refuse(query, reason, "Cast the argument, or run this query outside weft.")
         return types
@@ -157,7 +160,7 @@ class _FeedBinder:
         columns = tuple(self.columns.component(c, argument_columns) for c in kept)
         grouping = GroupingLayout(
             self.groupings.setdefault(keys, len(self.groupings)),
-            tuple(pa.field(f"k{i}", arrow) for i, arrow in enumerate(self._queries.arrow_types(keys))),
+            tuple(pa.field(f"k{i}", arrow) for i, arrow in enumerate(self._queries.key_types(served.queries[0]))),
         )
         layout = FeedLayout(
             number=number,

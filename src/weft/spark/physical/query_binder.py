@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, NullType, StructType
 
 from weft.aggregates import AGGREGATES
 from weft.engine import CallLayout, QueryLayout
 from weft.engine.project import CannotEvaluate, Typed, bind
 from weft.model import ACQ, Call, Expression, Output, Window
 from weft.spark.physical.analyzer import Analyzer
+from weft.spark.physical.arrow_types import NoArrowType, arrow_type
 from weft.sql import refuse, standing_in
 
 ANY_WINDOW = Window(1, 1)
@@ -47,10 +47,12 @@ class QueryBinder:
     def types(self, expressions: Sequence[str]) -> dict[str, str]:
         """The Spark type of each scalar expression."""
         types = self._analyzer.types(expressions, self._event_micros)
-        return {e: spark for e, (spark, _) in zip(expressions, types, strict=True)}
+        return {e: type_.simpleString() for e, type_ in zip(expressions, types, strict=True)}
 
-    def arrow_types(self, expressions: Sequence[str]) -> list[pa.DataType]:
-        return [arrow for _, arrow in self._analyzer.types(expressions, self._event_micros)]
+    def key_types(self, acq: ACQ) -> list[pa.DataType]:
+        """The Arrow types of a query's keys."""
+        types = self._analyzer.types(acq.keys, self._event_micros)
+        return [_arrow_type(acq, type_, key) for key, type_ in zip(acq.keys, types, strict=True)]
 
     def bind(self, acq: ACQ, types: Mapping[str, str]) -> QueryLayout:
         """The layout of an analysed query; `types` are those of the arguments of its calls."""
@@ -92,12 +94,7 @@ class QueryBinder:
             calls=tuple(call_layout(i, call) for i, call in enumerate(acq.calls)),
             outputs=outputs,
             having=having,
-            schema=pa.schema(
-                [
-                    pa.field(_named(o, f.name), to_arrow_type(f.dataType, timezone="UTC"), f.nullable)
-                    for o, f in zip(acq.outputs, schema.fields, strict=True)
-                ]
-            ),
+            schema=_answer_schema(acq, schema),
             requested_window=acq.requested_window,
             priority=acq.priority,
         )
@@ -110,16 +107,19 @@ class QueryBinder:
             for node in root.walk():
                 nodes.setdefault(_label(node), node)
         types = {
-            _label(o.expression): to_arrow_type(f.dataType, timezone="UTC")
+            _label(o.expression): _arrow_type(acq, f.dataType, o.expression.sql)
             for o, f in zip(acq.outputs, schema.fields, strict=True)
         }
         missing = {label: node for label, node in nodes.items() if label not in types}
         if missing:
             items = ", ".join(f"{node.sql} AS c{i}" for i, node in enumerate(missing.values()))
             analysed = self._analyzer.query(acq, f"SELECT {items} FROM {acq.source} GROUP BY {_grouped(acq)}")
-            types.update(
-                {label: to_arrow_type(f.dataType, timezone="UTC") for label, f in zip(missing, analysed, strict=True)}
-            )
+            for (label, node), f in zip(missing.items(), analysed, strict=True):
+                # NULL may stand inside an expression; only as an answer it would need a type.
+                is_null = isinstance(f.dataType, NullType)
+                types[label] = pa.null() if is_null else _arrow_type(acq, f.dataType, node.sql)
+        if acq.having is not None and types[_label(acq.having)] == pa.null():
+            raise refuse(acq, "HAVING: NULL has no type here", "Write CAST(NULL AS BOOLEAN).", acq.having.sql)
         return types
 
     def _refuse_filters(self, queries: Sequence[ACQ]) -> None:
@@ -146,6 +146,29 @@ class QueryBinder:
                         "Compute it before the stream is woven, as a column.",
                         fragment=expression,
                     )
+
+
+def _arrow_type(acq: ACQ, data_type: DataType, text: str) -> pa.DataType:
+    try:
+        return arrow_type(data_type)
+    except NoArrowType as error:
+        cast = "Write CAST(NULL AS INT), or another type."
+        way_out = cast if error.is_void else "Cast the argument to text or a number."
+        raise refuse(acq, f"{text}: {error}", way_out, text) from None
+
+
+def _answer_schema(acq: ACQ, schema: StructType) -> pa.Schema:
+    """As Spark gives it. Files and tables tell columns apart by their names, whatever their case."""
+    fields = [
+        pa.field(_named(o, f.name), _arrow_type(acq, f.dataType, o.expression.sql), f.nullable)
+        for o, f in zip(acq.outputs, schema.fields, strict=True)
+    ]
+    names = [field.name.lower() for field in fields]
+    for field, name in zip(fields, names, strict=True):
+        if names.count(name) > 1:
+            reason = f"two columns of the answer are called {field.name}, and a sink could not tell them apart"
+            raise refuse(acq, reason, "Give each column a name of its own, with AS.", field.name)
+    return pa.schema(fields)
 
 
 def _named(output: Output, by_spark: str) -> str:
