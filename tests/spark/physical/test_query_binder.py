@@ -78,3 +78,16 @@ def test_nested_values_are_ordered_as_spark_orders_them(spark: Any, rows: pa.Tab
     text = f"SELECT window.start AS w, {select} AS x {BY}"
     answers = weft.weave(spark.createDataFrame(rows), text).answers()["q1"].toArrow()
     assert_same_rows(answers, spark_gives(spark, rows, text), text=text)
+
+
+def test_a_time_without_a_zone_counts_in_no_zone(spark: Any) -> None:
+    """02:30 on the tenth of March 2024 is a time of its own, though New York's clocks had no such hour."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "America/New_York")
+    hours = "explode(array('2024-03-10 01:30:00.5', '2024-03-10 02:30:00.5', '2024-03-10 03:30:00.5', '1969-07-20'))"
+    table = session.sql(f"SELECT CAST(hour AS TIMESTAMP_NTZ) AS ts FROM (SELECT {hours} AS hour)")
+    table.createOrReplaceTempView("stream")
+    text = "SELECT window.start AS w, window.end AS e, count(*) AS n FROM stream GROUP BY window(ts, '1 hour')"
+    answers = weft.weave(table, text).answers()["q1"].toArrow()
+    assert answers.num_rows == 4
+    assert_same_rows(answers, session.sql(text).toArrow(), text=text)

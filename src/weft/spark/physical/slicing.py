@@ -40,5 +40,6 @@ def slice_of(edges: Edges, time: str = EVENT_TIME) -> str:
 def micros(event_time: str, spark_type: str) -> str:
     """The event time in microseconds since 1970, for every type that Spark's window() takes."""
     if spark_type == "timestamp_ntz":
-        return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', {event_time})"
+        # timestampdiff() would count in the session's time zone, where an hour is missing each spring.
+        return f"CAST(CAST({event_time} - TIMESTAMP_NTZ '1970-01-01 00:00:00' AS DECIMAL(24,6)) * 1000000 AS BIGINT)"
     return f"unix_micros(CAST({event_time} AS TIMESTAMP))"
