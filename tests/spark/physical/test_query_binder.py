@@ -45,6 +45,9 @@ def spark_gives(spark: Any, rows: pa.Table, text: str) -> pa.Table:
          f"SELECT window.start AS w, first(CAST(make_interval(k, 1) AS STRING)) AS x {BY}"),
         (f"SELECT window.start AS w, first(parse_json('1')) AS x {BY}", "values of type variant",
          f"SELECT window.start AS w, first(CAST(parse_json('1') AS INT)) AS x {BY}"),
+        ("SELECT map('a', k) AS g, count(*) AS x FROM stream GROUP BY map('a', k), window(ts, '4 seconds')",
+         r"does not group by maps[\s\S]*m\['key'\]",
+         "SELECT map('a', k)['a'] AS g, count(*) AS x FROM stream GROUP BY map('a', k)['a'], window(ts, '4 seconds')"),
         ("SELECT make_ym_interval(k, 1) AS g, count(*) AS x FROM stream "
          "GROUP BY make_ym_interval(k, 1), window(ts, '4 seconds')", "values of type interval year to month", None),
     ],

@@ -38,6 +38,10 @@ def arrow_type(data_type: DataType) -> pa.DataType:
     raise NoArrowType(unsupported)
 
 
+def has_map(data_type: DataType) -> bool:
+    return any(isinstance(part, MapType) for part in _parts(data_type))
+
+
 def _parts(data_type: DataType) -> Iterator[DataType]:
     yield data_type
     match data_type:

@@ -17,7 +17,7 @@ from weft.engine import CallLayout, QueryLayout
 from weft.engine.project import CannotEvaluate, Typed, bind
 from weft.model import ACQ, Call, Expression, Output, Window
 from weft.spark.physical.analyzer import Analyzer
-from weft.spark.physical.arrow_types import NoArrowType, arrow_type
+from weft.spark.physical.arrow_types import NoArrowType, arrow_type, has_map
 from weft.sql import refuse, standing_in
 
 ANY_WINDOW = Window(1, 1)
@@ -52,6 +52,10 @@ class QueryBinder:
     def key_types(self, acq: ACQ) -> list[pa.DataType]:
         """The Arrow types of a query's keys."""
         types = self._analyzer.types(acq.keys, self._event_micros)
+        for key, type_ in zip(acq.keys, types, strict=True):
+            if has_map(type_):
+                reason = f"weft does not group by maps, and {key} has the type {type_.simpleString()}"
+                raise refuse(acq, reason, "Group by elements of the map, such as m['key'].", key)
         return [_arrow_type(acq, type_, key) for key, type_ in zip(acq.keys, types, strict=True)]
 
     def bind(self, acq: ACQ, types: Mapping[str, str]) -> QueryLayout:
