@@ -245,6 +245,67 @@ def _report(random: Random, station: str, time: datetime) -> dict[str, Any]:
     }
 
 
+def sql_tests() -> Dataset:
+    """A small table with a column of most types, and times on both sides of the epoch."""
+    random = Random(1970)
+    begin = datetime(1969, 12, 31, 23, 50, tzinfo=UTC)
+    rows = [_typed(random, number, begin + timedelta(seconds=10 * number + number % 7)) for number in range(120)]
+    return Dataset("testdata", "ts", pa.Table.from_pylist(rows, _SQL_TESTS))
+
+
+_SQL_TESTS = pa.schema(
+    {
+        "ts": MICROS,
+        "a": pa.int32(),
+        "b": pa.int32(),
+        "k": pa.string(),
+        "v": pa.bool_(),
+        "i": pa.int64(),
+        "d": pa.float64(),
+        "x": pa.float64(),
+        "y": pa.float64(),
+        "s": pa.string(),
+        "salary": pa.float64(),
+        "dec": pa.decimal128(10, 2),
+        "big": pa.decimal128(38, 0),
+        "dt": pa.date32(),
+        "len": pa.duration("us"),
+        "bin": pa.binary(),
+        "arr": pa.list_(pa.int32()),
+        "st": pa.struct({"x": pa.int32(), "y": pa.struct({"z": pa.string()})}),
+        "m": pa.map_(pa.int32(), pa.string()),
+    }
+)
+
+
+def _typed(random: Random, number: int, time: datetime) -> dict[str, Any]:
+    x = random.choice([None, random.gauss(20, 5), random.gauss(20, 5)])
+    return {
+        "ts": time,
+        "a": random.choice([None, 0, 1, 2, 3]),
+        "b": random.choice([None, 0, 1, 2, 7]),
+        "k": random.choice([None, "one", "two", "three"]),
+        "v": random.choice([None, True, True, False]),
+        "i": number,
+        # What is no number is rare, so that it enters a window and leaves it.
+        "d": {17: float("nan"), 40: float("inf"), 71: -float("inf"), 72: float("inf")}.get(
+            number, random.choice([None, 0.0, -0.0, 1.5, -2.25])
+        ),
+        "x": x,
+        "y": random.choice([None, 3 * (x or 0) + random.gauss(0, 1)]),
+        "s": random.choice([None, "1", "infinity", "", "Ünïcode", "two words"]),
+        "salary": random.choice([100.0, 200.0, 400.0, None]),
+        "dec": random.choice([None, Decimal(random.randrange(-500, 9000)).scaleb(-2)]),
+        "big": random.choice([None, Decimal(number), Decimal(10**37)]),
+        "dt": random.choice([None, time.date(), datetime(2005, 1, 1).date()]),
+        "len": random.choice([None, timedelta(seconds=random.randrange(60)), timedelta(days=-1)]),
+        "bin": random.choice([None, b"", b"\x00\xff", b"a"]),
+        "arr": random.choice([None, [], [1], [1, 2], [None, 1]]),
+        "st": random.choice([None, {"x": random.choice([None, 1, 2]), "y": random.choice([None, {"z": "p"}, {"z": None}])}]),
+        "m": random.choice([None, [], [(1, "p"), (2, None)], [(2, None), (1, "p")]]),
+    }
+
+
 def _moments(random: Random, begin: datetime, hours: int) -> list[datetime]:
     """`ROWS` different instants, ascending, to the second."""
     seconds = sorted(random.sample(range(hours * 3600), ROWS))
