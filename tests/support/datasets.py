@@ -95,7 +95,9 @@ def _ride(random: Random, begin: datetime) -> dict[str, Any]:
         "tip_amount": tip,
         "tolls_amount": tolls,
         "total_amount": Decimal(str(round(sign * (fare + tip + tolls + 1.5), 2))),
-        "congestion_surcharge": None if missing else random.choice([Decimal("2.50"), Decimal("0.00"), Decimal("-2.50")]),
+        "congestion_surcharge": None
+        if missing
+        else random.choice([Decimal("2.50"), Decimal("0.00"), Decimal("-2.50")]),
         "airport_fee": None if missing else random.choice([0.0, 1.75]),
     }
 
@@ -225,7 +227,9 @@ _STATIONS = {
 def _report(random: Random, station: str, time: datetime) -> dict[str, Any]:
     celsius = round(random.gauss(4, 6), 1)
     coded = f"{round(celsius * 10):+05d},{random.choice([1, 5, 9])}"
-    wind = random.choice(["{:03d},1,N,{:04d},1", "{:03d},1,N,{:04d},1", "999,9,C,{1:04d},1", "999,9,9,9999,9", "", None])
+    wind = random.choice(
+        ["{:03d},1,N,{:04d},1", "{:03d},1,N,{:04d},1", "999,9,C,{1:04d},1", "999,9,9,9999,9", "", None]
+    )
     return {
         "STATION": station,
         "NAME": _STATIONS[station],
@@ -301,7 +305,9 @@ def _typed(random: Random, number: int, time: datetime) -> dict[str, Any]:
         "len": random.choice([None, timedelta(seconds=random.randrange(60)), timedelta(days=-1)]),
         "bin": random.choice([None, b"", b"\x00\xff", b"a"]),
         "arr": random.choice([None, [], [1], [1, 2], [None, 1]]),
-        "st": random.choice([None, {"x": random.choice([None, 1, 2]), "y": random.choice([None, {"z": "p"}, {"z": None}])}]),
+        "st": random.choice(
+            [None, {"x": random.choice([None, 1, 2]), "y": random.choice([None, {"z": "p"}, {"z": None}])}]
+        ),
         "m": random.choice([None, [], [(1, "p"), (2, None)], [(2, None), (1, "p")]]),
     }
 
