@@ -22,7 +22,7 @@ from weft.spark import weave
 pytestmark = pytest.mark.spark
 
 FIXTURES = Path(__file__).parent / "fixtures"
-FOLDERS = {name: FIXTURES / "analysts" for name in DATASETS} | {"spark_sql": FIXTURES / "spark_sql"}
+FOLDERS = dict.fromkeys(DATASETS, FIXTURES / "analysts") | {"spark_sql": FIXTURES / "spark_sql"}
 
 COMPANIONS = {"spark_sql": {"group_by_2", "time_window_2"}} | {name: {f"{name}_1", f"{name}_2"} for name in DATASETS}
 """By set, queries with other keys and other edges: some defects show only beside them."""
@@ -35,7 +35,11 @@ def files(name: str, ending: str) -> list[Path]:
 QUERIES = {name: [query for file in files(name, ".sql") for query in read_queries(file)] for name in FOLDERS}
 SERVED = {name: [query for query in queries if query.known is None] for name, queries in QUERIES.items()}
 KNOWN = [
-    pytest.param(name, query, id=query.name) for name, queries in QUERIES.items() for query in queries if query.known
+    # A refusal costs nothing, and a job that fails costs seconds.
+    pytest.param(name, query, id=query.name, marks=() if "refused" in query.known else pytest.mark.slow)
+    for name, queries in QUERIES.items()
+    for query in queries
+    if query.known
 ]
 REFUSED = [
     pytest.param(name, text, message, id=f"{file.stem}_{number}")

@@ -1,7 +1,7 @@
 """Tables in the shape of public data sets, with what makes them hard: NULLs, sentinels, wrong signs, text to be parsed.
 
-The rows are drawn from a seed; no row of the data sets themselves is here. Event times are unique and ascending, so that
-`first`, `last` and `max_by(x, time)` have one answer.
+The rows are drawn from a seed; no row of the data sets themselves is here. Event times are unique and ascending, so
+that `first`, `last` and `max_by(x, time)` have one answer.
 """
 
 from __future__ import annotations

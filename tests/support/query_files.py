@@ -1,4 +1,4 @@
-"""Files of queries that Spark answers: statements that end with `;`, a comment above each where there is something to say.
+"""Files of queries that Spark answers: statements that end with `;`, with comments above them.
 
 `-- known: <reason>` above a query says that weft does not give Spark's rows today, and why.
 """
