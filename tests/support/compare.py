@@ -106,7 +106,9 @@ def plain_value(value: Any) -> Any:
 
 
 def canonical(value: Any) -> Any:
-    """As part of a key: NaN equals NaN, and -0.0 equals 0.0."""
+    """As part of a key: NaN equals NaN, and -0.0 equals 0.0, nested too."""
+    if isinstance(value, tuple):
+        return tuple(map(canonical, value))
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
     return value
@@ -179,7 +181,7 @@ def _assert_same_cells(
 def _same(actual: Any, expected: Any, slack: float | None) -> bool:
     if isinstance(actual, float) and isinstance(expected, float):
         return close(actual, expected, slack)
-    return type(actual) is type(expected) and actual == expected
+    return type(actual) is type(expected) and canonical(actual) == canonical(expected)
 
 
 def _in(text: str) -> str:
