@@ -18,8 +18,10 @@ from tests.support.serving import served as served
 CONFIG = "XDG_CONFIG_HOME"
 """Where `weft calibrate` keeps what it measured. Plans depend on it; tests must not."""
 
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""The quick compiler alone, for every JVM that a test starts: half the time of a batch, since none runs for long."""
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+"""The quick compiler alone, for every JVM that a test starts: half the time of a batch, since none runs for long.
+
+Alone it has 48 MB for what it compiles, which some hundred queries fill; then the JVM interprets everything."""
 
 ROOM = 2 << 30
 """Bytes that the files of all tests need at most."""

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tests.support.naive import Answers
+from tests.support.query_files import FileQuery
 from tests.support.twin import Query
 
 RELATIVE = 1e-9
@@ -88,13 +89,15 @@ def plain_type(data_type: pa.DataType) -> pa.DataType:
     """Without field metadata and without what it says about NULLs, which Spark's optimizer changes at will."""
     if pa.types.is_struct(data_type):
         return pa.struct([(f.name, plain_type(f.type)) for f in data_type])
+    if pa.types.is_list(data_type):
+        return pa.list_(plain_type(data_type.value_type))
     return data_type
 
 
 def plain_value(value: Any) -> Any:
     if isinstance(value, dict):
         return tuple(plain_value(v) for v in value.values())
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return tuple(plain_value(v) for v in value)
     if isinstance(value, datetime):
         aware = value if value.tzinfo else value.astimezone()  # collect() gives local time
@@ -103,7 +106,9 @@ def plain_value(value: Any) -> Any:
 
 
 def canonical(value: Any) -> Any:
-    """As part of a key: NaN equals NaN, and -0.0 equals 0.0."""
+    """As part of a key: NaN equals NaN, and -0.0 equals 0.0, nested too."""
+    if isinstance(value, tuple):
+        return tuple(map(canonical, value))
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
     if isinstance(value, list | tuple):
@@ -178,7 +183,7 @@ def _assert_same_cells(
 def _same(actual: Any, expected: Any, slack: float | None) -> bool:
     if isinstance(actual, float) and isinstance(expected, float):
         return close(actual, expected, slack)
-    return type(actual) is type(expected) and actual == expected
+    return type(actual) is type(expected) and canonical(actual) == canonical(expected)
 
 
 def _in(text: str) -> str:
@@ -188,16 +193,19 @@ def _in(text: str) -> str:
 # What Spark says
 
 
-def spark_answers(spark: Any, rows: pa.Table, queries: Sequence[Query], threads: int = 3) -> dict[str, pa.Table]:
-    """The answers of plain Spark by query name, with the rows as the view `stream`.
+def spark_answers(
+    spark: Any, rows: pa.Table, queries: Sequence[Query | FileQuery], threads: int = 3, view: str = "stream"
+) -> dict[str, pa.Table]:
+    """The answers of plain Spark by query name, with the rows as a view.
 
     A session beside `spark` keeps the view and the settings apart from what is tested. One partition needs no shuffle,
     and interpreting beats compiling for a few rows: a query takes about a tenth of a second.
     """
     beside = spark.newSession()
     beside.conf.set("spark.sql.codegen.wholeStage", "false")
+    beside.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     beside.conf.set("spark.sql.adaptive.enabled", "false")
-    beside.createDataFrame(rows).coalesce(1).createOrReplaceTempView("stream")
+    beside.createDataFrame(rows).coalesce(1).createOrReplaceTempView(view)
     with ThreadPoolExecutor(threads) as pool:
         tables = pool.map(lambda query: beside.sql(query.spark_sql).toArrow(), queries)
         return {query.name: table for query, table in zip(queries, tables)}
