@@ -79,7 +79,9 @@ def difference(query: FileQuery, actual: pa.Table, expected: pa.Table) -> str | 
     return None
 
 
-@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "taxi" else pytest.mark.slow) for name in FOLDERS]
+)
 def test_a_set_of_queries_in_one_job_gives_the_rows_of_plain_spark(spark: Any, name: str) -> None:
     data = dataset(name)
     actual = answers(spark, data, SERVED[name])

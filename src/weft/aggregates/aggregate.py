@@ -69,6 +69,8 @@ class Aggregate:
     approximations: Callable[[Call], tuple[Call, ...]] = lambda call: ()
     """Calls with approximately the same answer that keep a sketch, the most accurate first."""
     spelling: Spelling = Spelling()
+    takes_void: bool = False
+    """NULL without a type can be an argument."""
 
 
 AGGREGATES: dict[str, Aggregate] = {}

@@ -80,11 +80,11 @@ def test_a_query_alone_computes_nothing_for_rows_that_its_where_refuses(
 @pytest.mark.parametrize(
     "options",
     [
-        {"phantoms": "never"},
+        pytest.param({"phantoms": "never"}, marks=pytest.mark.slow),
         {"phantoms": "always", "groupings": "native"},
         {"phantoms": "always", "groupings": "lfta"},
         {"phantoms": "auto"},
-        {"strategy": "no_share"},
+        pytest.param({"strategy": "no_share"}, marks=pytest.mark.slow),
     ],
     ids=lambda options: "-".join(options.values()),
 )

@@ -64,7 +64,9 @@ def _no_intervals(call: Call, types: Types) -> str | None:
 
 
 AGGREGATES = {
-    "count": Aggregate(_count, Value(), (1, MANY), spelling=Spelling(star=True, distinct="count_distinct")),
+    "count": Aggregate(
+        _count, Value(), (1, MANY), takes_void=True, spelling=Spelling(star=True, distinct="count_distinct")
+    ),
     "count_if": Aggregate(_count_if, Value()),
     "sum": Aggregate(one("sum"), Value()),
     "avg": Aggregate(_avg, Mean(), refusal=_no_intervals, spelling=Spelling(aliases=("mean",))),

@@ -145,8 +145,9 @@ class _FeedBinder:
         types = self._queries.types(sorted({a for q in queries for call in q.calls for a in call.arguments}))
         for query in queries:
             for call in query.calls:
-                reason = AGGREGATES[call.function].refusal(call, types)
-                if any(types[argument] == "void" for argument in call.arguments):
+                aggregate = AGGREGATES[call.function]
+                reason = aggregate.refusal(call, types)
+                if not aggregate.takes_void and any(types[argument] == "void" for argument in call.arguments):
                     reason = f"an argument of {call.function} is NULL and has no type"
                 if reason is not None:
                     raise refuse(query, reason, "Cast the argument, or run this query outside weft.")
