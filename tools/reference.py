@@ -28,6 +28,7 @@ from weft.optimizer.placement import OPTIMIZERS, knee
 from weft.optimizer.strategies import STRATEGIES
 from weft.schedule import POLICIES, policies
 from weft.spark import Job, Run, open_source
+from weft.spark.physical.settings import SETTINGS
 from weft.spark.session import local_session
 from weft.sql.functions import CASTS, GENERATORS, KEEPS_ROWS, NONDETERMINISTIC, RANKINGS, SCALARS
 
@@ -158,7 +159,7 @@ def _algebra(algebra: Algebra) -> str:
 
 def _filled(page: str) -> str:
     """A page written by hand, with what the code knows between its marks."""
-    found = {"aggregates": _aggregates, "scalars": _scalars, "refused": _refused}
+    found = {"aggregates": _aggregates, "scalars": _scalars, "refused": _refused, "settings": _settings}
 
     def fill(mark: re.Match[str]) -> str:
         return f"<!-- from the code: {mark[1]} -->\n{found[mark[1]]()}\n<!-- end -->"
@@ -176,6 +177,11 @@ def _aggregates() -> str:
 
 def _scalars() -> str:
     return f"{_listed(SCALARS)}; casts by name: {_listed(CASTS)}."
+
+
+def _settings() -> str:
+    rows = [[f"`{s.name}`", _listed(s.served), s.queries[0].upper() + s.queries[1:], s.way_out] for s in SETTINGS]
+    return _table(["setting", "all queries are served with", "with another value, weft refuses", "way out"], rows)
 
 
 def _refused() -> str:

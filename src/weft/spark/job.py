@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from weft.plan import to_fragment
 from weft.spark.checkpoint.bucket_map import BucketMap
@@ -97,8 +98,11 @@ class Job(WovenQueries):
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         self.run_bounded(ParquetSink(folder))
         spark = self.stream.sparkSession
+        # Types are given: what Spark would read from the files depends on settings of the session.
+        types = {q.name: from_arrow_schema(q.schema, prefer_timestamp_ntz=True) for q in self.physical.layout.queries}
         return {
-            name: spark.read.parquet(f"{folder}/{folder_name(name)}") for name in (q.name for q in self.plan.workload)
+            name: spark.read.schema(types[name]).parquet(f"{folder}/{folder_name(name)}")
+            for name in (q.name for q in self.plan.workload)
         }
 
     def run_bounded(self, sink: str | Sink | Callable[[int, Any], object]) -> BatchMetrics:

@@ -34,7 +34,14 @@ LONGEST_SOCKET_FOLDER = 60
 
 QUIET = Path(__file__).parent / "log4j2.properties"
 
+AS_WEFT_WRITES: Mapping[str, str] = {
+    # Names are in lower case in the statements that weft writes. No two columns of a stream differ in case only.
+    "spark.sql.caseSensitive": "false",
+}
+"""What the meaning of weft's own statements depends on."""
+
 BATCH_SETTINGS: Mapping[str, str] = {
+    **AS_WEFT_WRITES,
     # A batch's stages are known: re-planning between them would only add jobs.
     "spark.sql.adaptive.enabled": "false",
     # The JVM compiles no longer methods: hundreds of filters in one would be interpreted. Spark makes shorter ones.
@@ -149,14 +156,22 @@ def use_this_python(spark: SparkSession) -> None:
 @contextmanager
 def batch_settings(spark: SparkSession, partitions: int) -> Iterator[None]:
     """The settings of a batch, put back afterwards: the session is the user's."""
-    wanted = {**BATCH_SETTINGS, "spark.sql.shuffle.partitions": str(partitions)}
+    with settings_for(spark, {**BATCH_SETTINGS, "spark.sql.shuffle.partitions": str(partitions)}):
+        yield
+
+
+@contextmanager
+def settings_for(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """The session with these settings, and with its own afterwards."""
     before = {key: spark.conf.get(key) for key in wanted}
-    for key, value in wanted.items():
+    changed = {key: value for key, value in wanted.items() if before[key] != value}
+    for key, value in changed.items():
         spark.conf.set(key, value)
     try:
         yield
     finally:
-        for key, old in before.items():
+        for key in changed:
+            old = before[key]
             if old is None:
                 spark.conf.unset(key)
             else:

@@ -69,7 +69,8 @@ def refuse(acq: ACQ, reason: str, way_out: str, fragment: str | None = None) -> 
     if fragment and fragment.strip():
         # The fragment may come from canonical SQL, so case and spaces may differ from the user's text.
         pieces = re.findall(r"\w+|[^\w\s]", fragment)
-        match = re.search(r"\s*".join(map(re.escape, pieces)), acq.text, re.IGNORECASE)
+        before, after = (r"\b" if re.fullmatch(r"\w+", piece) else "" for piece in (pieces[0], pieces[-1]))
+        match = re.search(before + r"\s*".join(map(re.escape, pieces)) + after, acq.text, re.IGNORECASE)
         if match:
             start, end = match.span()
     refused = source.refuse(start, end, reason, way_out)

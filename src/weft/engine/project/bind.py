@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, tzinfo
 
 import pyarrow as pa
 
 from weft.engine.project.errors import CannotEvaluate
 from weft.engine.project.expression import Typed
-from weft.engine.project.literals import parse_literal
+from weft.engine.project.literals import as_instant, parse_literal
 from weft.engine.project.supported import RULES
 from weft.engine.project.types import TypeKind, kind, type_name
 from weft.model.expression import Expression
 
 
-def bind(expression: Expression, type_of: Callable[[Expression], pa.DataType]) -> Typed:
-    """Give every node its type, and refuse what `evaluate` could not compute."""
+def bind(expression: Expression, type_of: Callable[[Expression], pa.DataType], zone: tzinfo = UTC) -> Typed:
+    """Give every node its type, and refuse what `evaluate` could not compute.
+
+    Timestamps without an offset are read in the session's `zone`, and kept as instants.
+    """
     node = Typed(
         expression.op,
         type_of(expression),
-        tuple(bind(arg, type_of) for arg in expression.args),
+        tuple(bind(arg, type_of, zone) for arg in expression.args),
         expression.value,
         expression.sql,
     )
     if node.op in COMPARISONS:
-        original_args, node = node.args, replace(node, args=_dates_from_text(node.args))
+        original_args, node = node.args, replace(node, args=_times_from_text(node, zone))
         for before, after in zip(original_args, node.args, strict=True):
             if before is not after:
                 _check(replace(after, sql=node.sql))
+    elif node.op == "literal":
+        node = _in_zone(node, zone, node.sql)
     _check(node)
     return node
 
@@ -48,14 +54,31 @@ def digits(node: Typed) -> int:
     return sign * int(parse_literal(argument.value, argument.type).as_py())
 
 
-def _dates_from_text(args: tuple[Typed, ...]) -> tuple[Typed, ...]:
-    """Spark compares a date or a timestamp with a string as dates or timestamps: `max(ts) > '2024-05-01'`."""
-    times = [a.type for a in args if kind(a.type) in (TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.NTZ)]
-    if len(times) != 1:
+def _times_from_text(comparison: Typed, zone: tzinfo) -> tuple[Typed, ...]:
+    """Spark compares a date or a timestamp with a string as dates or timestamps: `max(ts) > '2024-05-01'`.
+
+    It compares a timestamp with a date as timestamps.
+    """
+    args = comparison.args
+    times = {kind(a.type): a.type for a in args if kind(a.type) in (TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.NTZ)}
+    if len(times) == 1:
+        (target,), text = times.values(), TypeKind.STRING
+    elif times.keys() == {TypeKind.DATE, TypeKind.TIMESTAMP}:
+        target, text = times[TypeKind.TIMESTAMP], TypeKind.DATE
+    else:
         return args
     return tuple(
-        replace(a, type=times[0]) if a.op == "literal" and kind(a.type) is TypeKind.STRING else a for a in args
+        _in_zone(replace(a, type=target), zone, comparison.sql) if a.op == "literal" and kind(a.type) is text else a
+        for a in args
     )
+
+
+def _in_zone(node: Typed, zone: tzinfo, place: str) -> Typed:
+    """A literal as an instant, if it is a timestamp; `place` is the text that a refusal names."""
+    if kind(node.type) is not TypeKind.TIMESTAMP:
+        return node
+    _try(replace(node, sql=place), lambda: as_instant(node.value, zone))
+    return replace(node, value=as_instant(node.value, zone))
 
 
 def _check(node: Typed) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Context, Decimal
 from functools import lru_cache
 
@@ -21,6 +21,9 @@ _SPAN = re.compile(
     r"\s*'?\s*([+-]?\d+(?:\.\d{1,6})?)'?\s*(week|day|hour|minute|second|millisecond|microsecond)s?\b", re.I
 )
 _EXACT = Context(prec=80)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.A)
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d(?::\d\d)?)?)?", re.A)
+"""Of the forms that Spark reads, those that Python reads alike."""
 
 
 @lru_cache(maxsize=4096)
@@ -39,7 +42,7 @@ def parse_literal(text: int | str | None, type: pa.DataType) -> pa.Scalar:
     if family is TypeKind.STRING:
         return pa.scalar(_unquote(words), type)
     if family is TypeKind.DATE:
-        return pa.scalar(date.fromisoformat(_unquote(words).strip()), type)
+        return pa.scalar(date.fromisoformat(_matching(_DAY, _unquote(words).strip())), type)
     if family in (TypeKind.TIMESTAMP, TypeKind.NTZ):
         return pa.scalar(_instant(_unquote(words).strip(), zoned=family is TypeKind.TIMESTAMP), type)
     if family is TypeKind.DURATION:
@@ -53,6 +56,27 @@ def parse_literal(text: int | str | None, type: pa.DataType) -> pa.Scalar:
     if family is TypeKind.INTEGER:
         return pa.scalar(int(number), type)
     return pa.scalar(Decimal(number).quantize(Decimal(1).scaleb(-type.scale), context=_EXACT), type)
+
+
+def as_instant(text: int | str | None, zone: tzinfo) -> str:
+    """A timestamp literal as one that names its offset: its text is read in the session's time zone.
+
+    A local time that the zone skips or has twice is read with the offset before the change, as in Java.
+
+    >>> from zoneinfo import ZoneInfo
+    >>> as_instant("TIMESTAMP '2024-03-10 02:30:00'", ZoneInfo("America/New_York"))
+    "'2024-03-10T07:30:00+00:00'"
+    """
+    words = "" if text is None else str(text).strip()
+    return (
+        words
+        if words.upper() == "NULL"
+        else f"'{_instant(_unquote(words).strip(), zoned=True, zone=zone).isoformat()}'"
+    )
+
+
+def _matching(form: re.Pattern[str], words: str) -> str:
+    return words if form.fullmatch(words) else _no(words)[0]
 
 
 def _no(words: str) -> re.Match[str]:
@@ -76,11 +100,11 @@ def _unescape(code: str) -> str:
     return _ESCAPED.get(code, code)
 
 
-def _instant(text: str, *, zoned: bool) -> datetime:
-    instant = datetime.fromisoformat(text)
+def _instant(text: str, *, zoned: bool, zone: tzinfo = UTC) -> datetime:
+    instant = datetime.fromisoformat(_matching(_TIME, text))
     if not zoned:
         return instant.replace(tzinfo=None)
-    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+    return (instant.replace(tzinfo=zone) if instant.tzinfo is None else instant).astimezone(UTC)
 
 
 def _span(words: str) -> timedelta:

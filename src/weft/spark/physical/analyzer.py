@@ -17,7 +17,11 @@ from pyspark.sql.types import DataType, StructType
 from weft.aggregates import USERS
 from weft.engine import QueryLayout
 from weft.model import ACQ
+from weft.spark.physical.settings import CASE_SENSITIVE, SessionSettings
+from weft.spark.session import AS_WEFT_WRITES, settings_for
 from weft.sql import refuse, standing_in
+from weft.sql.refuse import Source
+from weft.sql.tokens import tokenize
 
 SPARE = 1000
 """Queries that left and are remembered in any case."""
@@ -61,22 +65,41 @@ class Analyzer:
     """Spark's analyser over an empty table with the stream's columns."""
 
     def __init__(
-        self, open_session: Callable[[], SparkSession], in_utc: bool, source: str, cache: AnalysisCache
+        self,
+        open_session: Callable[[], SparkSession],
+        schema: StructType,
+        settings: SessionSettings,
+        source: str,
+        cache: AnalysisCache,
     ) -> None:
         self._open_session = open_session
         self._source = source
+        self.schema = schema
+        self.settings = settings
         self.cache = cache
-        self.in_utc = in_utc
 
     def query(self, acq: ACQ, text: str) -> StructType:
+        """The columns of a query; the user's own text is read as the user's settings say."""
         if text not in self.cache.schemas:
             try:
-                self.cache.schemas[text] = self._open_session().sql(standing_in(text)).schema
+                if self.settings.case_sensitive and text == acq.spark_sql:
+                    self.cache.schemas[text] = self._as_written(acq, text)
+                else:
+                    self.cache.schemas[text] = self._open_session().sql(standing_in(text)).schema
             except (AnalysisException, ParseException) as error:
                 raise refuse(
                     acq, _first_line(error), "Correct the query; Spark itself refuses it.", fragment=_fragment(error)
                 ) from None
         return self.cache.schemas[text]
+
+    def _as_written(self, acq: ACQ, text: str) -> StructType:
+        """Names mean what they mean in a session that distinguishes their case; that of the table too."""
+        session = self._open_session()
+        rows = session.table(self._source)
+        with settings_for(session, {CASE_SENSITIVE: "true"}):
+            for spelling in {token.plain for token in tokenize(Source(text)) if token.name == self._source.strip("`")}:
+                rows.createOrReplaceTempView(spelling)
+            return session.sql(standing_in(text)).schema
 
     def filters(self, expressions: Sequence[str], extra: str) -> bool:
         """Whether Spark accepts each of them as a WHERE condition; one analysis of all of them."""
@@ -143,18 +166,20 @@ class AnalyzedStream:
         level = logger.level
         logger.setLevel(logging.CRITICAL)  # a refusal says it better than Spark's structured log
         spark, schema = self.frame.sparkSession, self.frame.schema
+        settings = SessionSettings.of(spark)
 
         @cache
         def open_session() -> SparkSession:
             session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+            for key, value in AS_WEFT_WRITES.items():
+                session.conf.set(key, value)
             session.createDataFrame([], schema).createOrReplaceTempView(source.strip("`"))
             for name in USERS:
                 session.udf.register(name, pandas_udf(_never_called, "double"))
             return session
 
-        in_utc = spark.conf.get("spark.sql.session.timeZone") in ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
         try:
-            yield Analyzer(open_session, in_utc, source, self._cache)
+            yield Analyzer(open_session, schema, settings, source, self._cache)
         finally:
             if open_session.cache_info().currsize:
                 open_session().catalog.dropTempView(source.strip("`"))

@@ -18,6 +18,7 @@ from weft.model import ACQ, Edges
 from weft.optimizer.placement.ungrouped import pin_buckets
 from weft.plan import Feed, Plan
 from weft.spark.physical.analyzer import AnalyzedStream
+from weft.spark.physical.collations import refuse_collated_values
 from weft.spark.physical.columns import ColumnAllocator
 from weft.spark.physical.filter_classes import FilterClasses
 from weft.spark.physical.guards import argument_guards
@@ -26,6 +27,7 @@ from weft.spark.physical.query_binder import QueryBinder
 from weft.spark.physical.signature import Signature
 from weft.spark.physical.slicing import feed_slicing, micros
 from weft.spark.physical.statistics import StreamStatistics
+from weft.spark.session import AS_WEFT_WRITES, settings_for
 from weft.sql import refuse
 
 Groupings = Sequence[tuple[str, ...]]
@@ -45,8 +47,9 @@ def bind_plan(
     """
     frame = stream.frame
     with stream.analyzer(plan.workload[0].source) as analyzer:
-        time_type = dict(frame.dtypes).get(event_time) or frame.selectExpr(event_time).dtypes[0][1]
-        event_micros = micros(event_time, time_type)
+        with settings_for(frame.sparkSession, AS_WEFT_WRITES):
+            time_type = dict(frame.dtypes).get(event_time) or frame.selectExpr(event_time).dtypes[0][1]
+        event_micros = micros(event_time, time_type, analyzer.settings.zone_has_gaps)
         pinned_buckets = pin_buckets(plan, buckets).bucket_of_query if buckets > 1 else {}
         queries = QueryBinder(analyzer, f"{event_micros} AS {EVENT_TIME}")
         binder = _FeedBinder(plan, queries, groupings, statistics, pinned_buckets)
@@ -144,6 +147,7 @@ class _FeedBinder:
     def _argument_types(self, queries: Sequence[ACQ]) -> dict[str, str]:
         types = self._queries.types(sorted({a for q in queries for call in q.calls for a in call.arguments}))
         for query in queries:
+            refuse_collated_values(query, {**self._queries.types(query.keys), **types})
             for call in query.calls:
                 aggregate = AGGREGATES[call.function]
                 reason = aggregate.refusal(call, types)

@@ -29,6 +29,7 @@ from weft.spark.physical.plan import NativeFeed, PhysicalPlan
 from weft.spark.physical.rollup import choose_partials
 from weft.spark.physical.row_feeds import partial_types
 from weft.spark.physical.statistics import StreamStatistics
+from weft.spark.session import AS_WEFT_WRITES, settings_for
 from weft.sql import refuse
 
 
@@ -123,7 +124,8 @@ class Planner:
         """The last decision, and the check of the complete plan."""
 
         def types(feeds: Sequence[NativeFeed]) -> Mapping[str, str]:
-            return partial_types(self.stream.selectExpr("*", f"{physical.event_micros} AS {EVENT_TIME}"), feeds)
+            with settings_for(self.stream.sparkSession, AS_WEFT_WRITES):
+                return partial_types(self.stream.selectExpr("*", f"{physical.event_micros} AS {EVENT_TIME}"), feeds)
 
         bounded = not self.stream.isStreaming
         partials = choose_partials(physical, statistics.groups, self.options, bounded, types)

@@ -14,10 +14,12 @@ from pyspark.sql.types import DataType, NullType, StructType
 
 from weft.aggregates import AGGREGATES
 from weft.engine import CallLayout, QueryLayout
-from weft.engine.project import CannotEvaluate, Typed, bind
+from weft.engine.project import CannotEvaluate, bind
 from weft.model import ACQ, Call, Expression, Output, Window
 from weft.spark.physical.analyzer import Analyzer
 from weft.spark.physical.arrow_types import NoArrowType, arrow_type, has_map
+from weft.spark.physical.collations import refuse_collated_answers
+from weft.spark.physical.settings import BoundTypes
 from weft.sql import refuse, standing_in
 
 ANY_WINDOW = Window(1, 1)
@@ -38,9 +40,10 @@ class QueryBinder:
         """Refuse what Spark refuses, and what would give other answers in a repeated batch."""
         new = [query for query in queries if self._analyzer.cache.layout(query) is None]
         for query in new:
-            shape = _shape(query)
+            self._analyzer.settings.refuse_text(query, self._analyzer.schema)
+            shape = self._shape(query)
             if shape not in self._schemas and shape not in self._analyzer.cache.shapes:
-                self._schemas[shape] = self._analyzer.query(query, _analysed_text(query))
+                self._schemas[shape] = self._analyzer.query(query, self._analysed_text(query))
         self._refuse_filters(new)
         self._refuse_chance(new)
 
@@ -62,7 +65,7 @@ class QueryBinder:
         """The layout of an analysed query; `types` are those of the arguments of its calls."""
         layout = self._analyzer.cache.layout(acq)
         if layout is None:
-            shape, shapes = _shape(acq), self._analyzer.cache.shapes
+            shape, shapes = self._shape(acq), self._analyzer.cache.shapes
             if shape not in shapes:
                 shapes[shape] = self._bind_query(acq, self._schemas[shape], types)
             layout = replace(
@@ -78,6 +81,7 @@ class QueryBinder:
 
     def _bind_query(self, acq: ACQ, schema: StructType, types: Mapping[str, str]) -> QueryLayout:
         node_types = self._types_of_nodes(acq, schema)
+        settings = self._analyzer.settings
 
         def call_layout(index: int, call: Call) -> CallLayout:
             aggregate = AGGREGATES[call.function]
@@ -85,12 +89,15 @@ class QueryBinder:
             return CallLayout(aggregate.lower, kept, node_types[f"call {index}"], aggregate.numbers(call))
 
         try:
-            outputs = tuple(bind(o.expression, lambda node: node_types[_label(node)]) for o in acq.outputs)
-            having = None if acq.having is None else bind(acq.having, lambda node: node_types[_label(node)])
-            if not self._analyzer.in_utc and any(map(_needs_zone, (*outputs, *((having,) if having else ())))):
-                raise CannotEvaluate("this reads a timestamp as text or as a date, which weft does in UTC only")
+            outputs = tuple(bind(o.expression, lambda n: node_types[_label(n)], settings.zone) for o in acq.outputs)
+            having = None
+            if acq.having is not None:
+                having = bind(acq.having, lambda n: node_types[_label(n)], settings.zone)
         except CannotEvaluate as error:
             raise refuse(acq, str(error), "Select the aggregates, and apply this to the answers.") from None
+        roots = outputs if having is None else (*outputs, having)
+        before = self.types([acq.event_time, *acq.keys, *(a for call in acq.calls for a in call.arguments)])
+        settings.refuse_types(acq, BoundTypes(roots, tuple(before.values())))
         return QueryLayout(
             name=acq.name,
             window=acq.window,
@@ -110,6 +117,7 @@ class QueryBinder:
         for root in roots:
             for node in root.walk():
                 nodes.setdefault(_label(node), node)
+        self._refuse_types(acq, schema)
         types = {
             _label(o.expression): _arrow_type(acq, f.dataType, o.expression.sql)
             for o, f in zip(acq.outputs, schema.fields, strict=True)
@@ -118,6 +126,7 @@ class QueryBinder:
         if missing:
             items = ", ".join(f"{node.sql} AS c{i}" for i, node in enumerate(missing.values()))
             analysed = self._analyzer.query(acq, f"SELECT {items} FROM {acq.source} GROUP BY {_grouped(acq)}")
+            self._refuse_types(acq, analysed)
             for (label, node), f in zip(missing.items(), analysed, strict=True):
                 # NULL may stand inside an expression; only as an answer it would need a type.
                 is_null = isinstance(f.dataType, NullType)
@@ -126,12 +135,36 @@ class QueryBinder:
             raise refuse(acq, "HAVING: NULL has no type here", "Write CAST(NULL AS BOOLEAN).", acq.having.sql)
         return types
 
+    def _refuse_types(self, acq: ACQ, schema: StructType) -> None:
+        """Refuse expressions over aggregates whose Spark types weft does not have."""
+        refuse_collated_answers(acq, schema)
+        types = tuple(field.dataType.simpleString() for field in schema)
+        self._analyzer.settings.refuse_types(acq, BoundTypes((), types))
+
+    def _shape(self, acq: ACQ) -> ACQ | str:
+        """Equal for queries whose answers have the same names and types: all but window and filter, or the text."""
+        named = all(output.name for output in acq.outputs)
+        if not named or self._analyzer.settings.case_sensitive:
+            return acq.spark_sql
+        return replace(acq, name="", window=ANY_WINDOW, where=None, requested_window=None, priority=0)
+
+    def _analysed_text(self, acq: ACQ) -> str:
+        """The text that Spark analyses for the query: its own, or the same over windows that do not overlap."""
+        narrow = acq.shown.length <= WIDE * acq.shown.slide
+        if narrow or self._analyzer.settings.case_sensitive or not all(output.name for output in acq.outputs):
+            return acq.spark_sql
+        names = (output.name.replace("`", "``") for output in acq.outputs)
+        items = ", ".join(f"{o.expression.sql} AS `{name}`" for o, name in zip(acq.outputs, names, strict=True))
+        where = "" if acq.where is None else f" WHERE {acq.where}"
+        having = "" if acq.having is None else f" HAVING {acq.having.sql}"
+        return f"SELECT {items} FROM {acq.source}{where} GROUP BY {_grouped(acq)}{having}"
+
     def _refuse_filters(self, queries: Sequence[ACQ]) -> None:
         """Refuse filters that Spark refuses. All are analysed together, and one by one only if some are refused."""
         filtered = {q.where: q for q in queries if q.where is not None}
         if not self._analyzer.filters(list(filtered), self._event_micros):
             for query in filtered.values():
-                self._analyzer.query(query, _analysed_text(query))
+                self._analyzer.query(query, self._analysed_text(query))
 
     def _refuse_chance(self, queries: Sequence[ACQ]) -> None:
         """Refuse expressions that are not deterministic. One analysis for all; one for each only if some are not."""
@@ -181,39 +214,8 @@ def _named(output: Output, by_spark: str) -> str:
     return by_spark if standing_in(text) == text else output.name or text
 
 
-def _analysed_text(acq: ACQ) -> str:
-    """The text that Spark analyses for the query: its own, or the same over windows that do not overlap."""
-    if acq.shown.length <= WIDE * acq.shown.slide or not all(output.name for output in acq.outputs):
-        return acq.spark_sql
-    names = (output.name.replace("`", "``") for output in acq.outputs)
-    items = ", ".join(f"{o.expression.sql} AS `{name}`" for o, name in zip(acq.outputs, names, strict=True))
-    where = "" if acq.where is None else f" WHERE {acq.where}"
-    having = "" if acq.having is None else f" HAVING {acq.having.sql}"
-    return f"SELECT {items} FROM {acq.source}{where} GROUP BY {_grouped(acq)}{having}"
-
-
 def _grouped(acq: ACQ) -> str:
     return ", ".join([*acq.keys, f"window({acq.event_time}, '{acq.window.length} microseconds')"])
-
-
-def _shape(acq: ACQ) -> ACQ | str:
-    """Equal for queries whose answers have the same names and types: all but window and filter, or the text."""
-    named = all(output.name for output in acq.outputs)
-    return (
-        replace(acq, name="", window=ANY_WINDOW, where=None, requested_window=None, priority=0)
-        if named
-        else acq.spark_sql
-    )
-
-
-def _needs_zone(node: Typed) -> bool:
-    """Whether an instant meets a date, a text or a time without zone somewhere: what that means depends on the zone."""
-    types = [node.type, *(arg.type for arg in node.args)]
-    zoned = any(pa.types.is_timestamp(t) and t.tz is not None for t in types)
-    local = any(
-        pa.types.is_string(t) or pa.types.is_date(t) or (pa.types.is_timestamp(t) and t.tz is None) for t in types
-    )
-    return (zoned and local) or any(map(_needs_zone, node.args))
 
 
 def _label(node: Expression) -> str:
