@@ -15,14 +15,15 @@ from weft.engine.project.types import TypeKind, kind, type_name
 from weft.model.expression import Expression
 
 
-def bind(expression: Expression, type_of: Callable[[Expression], pa.DataType]) -> Typed:
+def bind(expression: Expression, type_of: Callable[[Expression], pa.DataType], *, old_java: bool = False) -> Typed:
     """Give every node its type, and refuse what `evaluate` could not compute."""
     node = Typed(
         expression.op,
         type_of(expression),
-        tuple(bind(arg, type_of) for arg in expression.args),
+        tuple(bind(arg, type_of, old_java=old_java) for arg in expression.args),
         expression.value,
         expression.sql,
+        old_java,
     )
     if node.op in COMPARISONS:
         original_args, node = node.args, replace(node, args=_dates_from_text(node.args))

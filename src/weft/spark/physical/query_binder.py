@@ -29,9 +29,10 @@ WIDE = 100
 class QueryBinder:
     """Binds queries to the types of a stream; `event_micros` is the extra column that expressions may read."""
 
-    def __init__(self, analyzer: Analyzer, event_micros: str) -> None:
+    def __init__(self, analyzer: Analyzer, event_micros: str, old_java: bool) -> None:
         self._analyzer = analyzer
         self._event_micros = event_micros
+        self._old_java = old_java
         self._schemas: dict[ACQ | str, StructType] = {}
 
     def analyse(self, queries: Sequence[ACQ]) -> None:
@@ -78,9 +79,12 @@ class QueryBinder:
             kept = aggregate.components(call, types)
             return CallLayout(aggregate.lower, kept, node_types[f"call {index}"], aggregate.numbers(call))
 
+        def typed(expression: Expression) -> Typed:
+            return bind(expression, lambda node: node_types[_label(node)], old_java=self._old_java)
+
         try:
-            outputs = tuple(bind(o.expression, lambda node: node_types[_label(node)]) for o in acq.outputs)
-            having = None if acq.having is None else bind(acq.having, lambda node: node_types[_label(node)])
+            outputs = tuple(typed(o.expression) for o in acq.outputs)
+            having = None if acq.having is None else typed(acq.having)
             if not self._analyzer.in_utc and any(map(_needs_zone, (*outputs, *((having,) if having else ())))):
                 raise CannotEvaluate("this reads a timestamp as text or as a date, which weft does in UTC only")
         except CannotEvaluate as error:
