@@ -199,9 +199,11 @@ def _refused() -> str:
 
 WRITTEN_SO = {
     "count": "count(*), count(x, ...)",
-    "count_distinct": "count(DISTINCT x)",
+    "count_distinct": "count(DISTINCT x, ...)",
     "percentile": "percentile(x, share)",
     "percentile_disc": "percentile_disc(share) WITHIN GROUP (ORDER BY x)",
+    "percentile_descending": "percentile_cont(share) WITHIN GROUP (ORDER BY x DESC)",
+    "percentile_disc_descending": "percentile_disc(share) WITHIN GROUP (ORDER BY x DESC)",
     "percentile_approx": "percentile_approx(x, share[, accuracy])",
     "approx_count_distinct": "approx_count_distinct(x[, deviation])",
     "approx_top_k": "approx_top_k(x[, k[, tracked]])",
@@ -222,7 +224,7 @@ def _signature(name: str) -> str:
 
 def _kept(name: str) -> str:
     least = max(1, AGGREGATES[name].arity[0])
-    numbered = name in ("percentile", "percentile_disc", "percentile_approx", "histogram_numeric")
+    numbered = name.startswith("percentile") or name == "histogram_numeric"
     arguments = ("x", "0.5") if numbered else tuple("xyz"[:least])
     kinds = dict.fromkeys(c.kind for c in AGGREGATES[name].components(Call(name, arguments), {"x": "double"}))
     return ", ".join(kinds)

@@ -18,6 +18,15 @@ MANY = 999
 Types = Mapping[str, str]
 """The Spark type of each argument, by its SQL text."""
 
+
+class ArgumentTypes(dict[str, str]):
+    """`Types` of a session that knows its mode: without ANSI, sums of decimals are NULL where they overflow."""
+
+    def __init__(self, types: Types, *, ansi: bool) -> None:
+        super().__init__(types)
+        self.ansi = ansi
+
+
 Components = Callable[[Call, Types], tuple[Component, ...]]
 
 
@@ -39,6 +48,8 @@ class Spelling:
     """A literal as second argument changes nothing."""
     within_group: Mapping[str, str] = field(default_factory=dict)
     """Names that may be written with WITHIN GROUP (ORDER BY x), and their form; x becomes the first argument."""
+    descending: str = ""
+    """The aggregate that WITHIN GROUP (ORDER BY x DESC) calls; empty: DESC is refused."""
     needs_within_group: tuple[str, ...] = ()
     """Those of the names that must be written so."""
     numbers_from: int | None = None
@@ -50,7 +61,7 @@ class Spelling:
     example: str = ""
     """An example call for messages, if `name(x)` is not a valid call."""
     shown: str = ""
-    """The call in plans and messages, if it is not written by name: `{0}` stands for the arguments."""
+    """The call in plans and messages, if it is not written by name, over the arguments `{0}`, `{1}` or `{every}`."""
     stand_in: str = ""
     """A Spark expression of the same type, over `{0}`, `{1}` and `{filter}`; empty: Spark has this aggregate."""
 

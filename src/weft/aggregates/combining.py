@@ -38,6 +38,11 @@ class NumberSum(Combining):
 
 
 @dataclass(frozen=True, slots=True)
+class SumOrNull(Combining):
+    """Decimals that add up, and whether a sum has left the range of its type: it is NULL then, and stays NULL."""
+
+
+@dataclass(frozen=True, slots=True)
 class IntegerSum(Combining):
     """Integers that add up, never NULL."""
 

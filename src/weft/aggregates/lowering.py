@@ -61,10 +61,12 @@ class FromValues(AnswerLowering):
 
 @dataclass(frozen=True, slots=True)
 class Quantiles(FromValues):
-    """The values at given fractions of the rows, in ascending order."""
+    """The values at given fractions of the rows, in the order of the values."""
 
     interpolated: bool
     """Whether to interpolate between two neighbouring values; otherwise the answer is one of the values."""
+    descending: bool = False
+    """Whether fractions count from the greatest value."""
 
 
 @dataclass(frozen=True, slots=True)

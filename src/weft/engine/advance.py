@@ -132,7 +132,7 @@ class _Received:
         if self._watermark is not None and self._open_before is not None and not feed.backfill:
             earliest = self._open_before[tree.number]
             self.late |= count_late_rows(fresh, tree, self._layout, self._watermark)
-        new = _of_tree(fresh, feed, tree, earliest)
+        new = _of_tree(fresh, feed, tree, earliest, ansi=self._layout.ansi)
         self.new[tree.number] = new
         # Slices that expire with this batch are not written.
         self.added[tree.number] = new.where(new.slices >= self._open_after[tree.number])
@@ -152,7 +152,7 @@ def _left_state(
             partials = kept[tree.number].where(kept[tree.number].slices >= horizons[tree.number])
             group_count = len(groups[tree.grouping.number])
             before, now = compacted.get(tree.number), compactable[tree.number]
-            trees[tree.number] = compact(partials, tree, before, now, group_count)
+            trees[tree.number] = compact(partials, tree, before, now, group_count, ansi=layout.ansi)
     return State(until, trees, groups).pruned(layout)
 
 
@@ -185,11 +185,11 @@ def _sorted_partials(rows: pa.Table, feed: FeedLayout, index: GroupIndex) -> Par
     return Partials.sorted(groups, plain(column("slice"), np.int64), words, columns, len(index))
 
 
-def _of_tree(fresh: Partials, feed: FeedLayout, tree: TreeLayout, earliest: int | None) -> Partials:
+def _of_tree(fresh: Partials, feed: FeedLayout, tree: TreeLayout, earliest: int | None, *, ansi: bool) -> Partials:
     """What the tree keeps of the feed's partials: its components, in its own slices, from the slice `earliest` on."""
     of_tree = fresh.keep([feed.components.index(c) for c in tree.components])
     if earliest is not None:
         of_tree = of_tree.where(of_tree.slices >= earliest)
     if tree.edges == feed.edges or not len(of_tree):
         return of_tree
-    return of_tree.fold(tree.edges, tree.components)
+    return of_tree.fold(tree.edges, tree.components, ansi=ansi)

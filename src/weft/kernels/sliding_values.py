@@ -156,6 +156,7 @@ def slide_quantiles(
     hi: Longs,
     fractions: NDArray[np.float64],
     between: bool,
+    descending: bool,
     totals: Longs,
     lower: NDArray[np.int64],
     upper: NDArray[np.int64],
@@ -164,7 +165,7 @@ def slide_quantiles(
 
     With `between` the position is `(n - 1) * fraction`, and the two values are those at its floor and at its ceiling.
     Otherwise both are the least value such that at least this fraction of all values is not greater. A window without a
-    value has a total of 0.
+    value has a total of 0. With `descending` positions count from the greatest value.
 
     requires  lo and hi never decrease, over all groups; windows lie within their group
     cost      O(1) per point that enters or leaves, O(ranks / 64) per fraction
@@ -182,6 +183,8 @@ def slide_quantiles(
                 below, above = int(np.floor(position)), int(np.ceil(position))
             else:
                 below = above = min(total, max(1, int(np.ceil(total * fractions[f])))) - 1
+            if descending:
+                below, above = total - 1 - below, total - 1 - above
             lower[w, f] = first + _rank_at(below, counts, blocks)
             upper[w, f] = lower[w, f] if above == below else first + _rank_at(above, counts, blocks)
 

@@ -112,7 +112,8 @@ def call(aggregate: Call) -> str:
     ('sum(price) FILTER (WHERE volume > 3)', 'count(DISTINCT user)')
     """
     shown = AGGREGATES[aggregate.function].spelling.shown if aggregate.function in AGGREGATES else ""
-    text = (shown or f"{aggregate.function}({{0}})").format(", ".join(aggregate.arguments) or "*")
+    every = ", ".join(aggregate.arguments) or "*"
+    text = (shown or f"{aggregate.function}({{every}})").format(*aggregate.arguments, every=every)
     if aggregate.ignore_nulls:
         text += " IGNORE NULLS"
     return f"{text} FILTER (WHERE {aggregate.condition})" if aggregate.condition else text

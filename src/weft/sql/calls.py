@@ -25,13 +25,11 @@ def read_call(source: Source, node: Node) -> Call:
     if node.distinct and spelling.distinct:
         function = spelling.distinct
         spelling = AGGREGATES[function].spelling
-        if len(args) > 1:
-            reason = (
-                f"{canonical(node.tokens)} counts distinct pairs, and weft counts distinct values of one expression."
-            )
-            raise source.refuse(node.start, node.end, reason, f"Write {node.name}(DISTINCT concat_ws('|', x, y)).")
     if node.within or node.name in spelling.needs_within_group:
-        args = (_ordered_by(source, node, spelling), *args)
+        ordered_by, descending = _ordered_by(source, node, spelling)
+        args = (ordered_by, *args)
+        if descending:
+            function = spelling.descending
     if spelling.needless_flag and len(args) == 2 and args[1].kind == "literal":
         args = args[:1]
     least, most = AGGREGATES[function].arity
@@ -64,8 +62,8 @@ def read_call(source: Source, node: Node) -> Call:
     )
 
 
-def _ordered_by(source: Source, node: Node, spelling: Spelling) -> Node:
-    """The x of WITHIN GROUP (ORDER BY x)."""
+def _ordered_by(source: Source, node: Node, spelling: Spelling) -> tuple[Node, bool]:
+    """The x of WITHIN GROUP (ORDER BY x), and whether the order descends."""
     tokens, written = node.within, spelling.within_group.get(node.name)
     if written is None:
         reason = f"{node.name} does not depend on the order of values."
@@ -73,14 +71,21 @@ def _ordered_by(source: Source, node: Node, spelling: Spelling) -> Node:
     if [t.upper for t in tokens[:2]] != ["ORDER", "BY"]:
         reason = f"{node.name} does not say what is put in order."
         raise source.refuse(node.start, node.end, reason, f"Write {written} WITHIN GROUP (ORDER BY x).")
-    ascending = tokens[2:-1] if tokens[-1].upper == "ASC" else tokens[2:]
+    tokens = tokens[2:]
+    if [t.upper for t in tokens[-2:]] in (["NULLS", "FIRST"], ["NULLS", "LAST"]):
+        tokens = tokens[:-2]  # NULLs have no place in the order: they are left out
+    descending = bool(tokens) and tokens[-1].upper == "DESC"
+    if descending and not spelling.descending:
+        at = tokens[-1]
+        reason = f"of equally frequent values weft's {node.name} gives the least."
+        way_out = f"Write -{written} WITHIN GROUP (ORDER BY -x) if x is a number, or run this query outside weft."
+        raise source.refuse(at.start, at.end, reason, way_out)
     try:
-        return read(ascending)
+        return read(tokens[:-1] if descending or (tokens and tokens[-1].upper == "ASC") else tokens), descending
     except Unreadable as stop:
-        at = stop.token or tokens[-1]
-        reason = f"weft puts the values of {node.name} in ascending order, by one expression."
-        way_out = f"Write {written} WITHIN GROUP (ORDER BY x)"
-        way_out += ", and 1 less the share instead of DESC." if node.args else "."
+        at = stop.token or node.within[-1]
+        reason = f"weft puts the values of {node.name} in order by one expression."
+        way_out = f"Write {written} WITHIN GROUP (ORDER BY x)."
         raise source.refuse(at.start, at.end, reason, way_out) from None
 
 

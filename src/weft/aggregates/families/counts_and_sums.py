@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from weft.aggregates.aggregate import MANY, Aggregate, Spelling, Types, guarded, one
-from weft.aggregates.combining import IntegerSum, NumberSum, RowCount
+from weft.aggregates.aggregate import MANY, Aggregate, ArgumentTypes, Spelling, Types, guarded
+from weft.aggregates.combining import IntegerSum, NumberSum, RowCount, SumOrNull
 from weft.aggregates.component import Component
 from weft.aggregates.kind import FOLD, Algebra, Kind, TableOperation, TableSlot
 from weft.aggregates.lowering import Mean, Value
@@ -13,6 +14,12 @@ from weft.model import Call
 
 _INVERTIBLE = FOLD | Algebra.INVERTIBLE
 _HAS_VALUE = TableSlot(TableOperation.SUM, "({0}) IS NOT NULL", boolean=True)
+
+_OVERFLOWED = "count({0}) > 0 AND sum({0}) IS NULL"
+"""Without ANSI mode: whether a sum is NULL because it overflowed."""
+
+LONGEST_SUMMED = 28
+"""Digits of a decimal whose sum has ten digits more: it cannot overflow with fewer than ten billion rows."""
 
 KINDS = (
     Kind(
@@ -25,6 +32,9 @@ KINDS = (
     ),
     Kind(
         "sum", ("sum({0})",), NumberSum(), _INVERTIBLE, ("sum({0})",), row=("{0}",), table=TableSlot(TableOperation.SUM)
+    ),
+    Kind(
+        "sum_or_null", ("sum({0})", _OVERFLOWED), SumOrNull(), merge=("sum({0})", f"bool_or({{1}}) OR ({_OVERFLOWED})")
     ),
 )  # fmt: skip
 
@@ -42,7 +52,11 @@ def _count(call: Call, types: Types) -> tuple[Component, ...]:
 
 
 def _count_if(call: Call, types: Types) -> tuple[Component, ...]:
-    return (Component("count", (guarded(call, f"(CASE WHEN {call.arguments[0]} THEN 1 END)"),)),)
+    """Texts are read as booleans, as Spark reads them in ANSI mode; without ANSI Spark itself refuses them."""
+    condition = call.arguments[0]
+    if types.get(condition, "").startswith("string"):
+        condition = f"CAST({condition} AS BOOLEAN)"
+    return (Component("count", (guarded(call, f"(CASE WHEN {condition} THEN 1 END)"),)),)
 
 
 def _pairs(call: Call, types: Types) -> tuple[Component, ...]:
@@ -50,12 +64,23 @@ def _pairs(call: Call, types: Types) -> tuple[Component, ...]:
     return _count(replace(call, arguments=tuple(f"CAST({a} AS DOUBLE)" for a in call.arguments)), types)
 
 
+def _sum(call: Call, types: Types) -> tuple[Component, ...]:
+    return (Component(_sum_kind(call, types), (guarded(call, call.arguments[0]),)),)
+
+
+def _sum_kind(call: Call, types: Types) -> str:
+    """Sums of wide decimals can overflow inside a slice; without ANSI mode the slice then says so."""
+    digits = re.match(r"decimal\((\d+)", types.get(call.arguments[0], ""))
+    wide = digits is not None and int(digits[1]) > LONGEST_SUMMED
+    return "sum_or_null" if wide and isinstance(types, ArgumentTypes) and not types.ansi else "sum"
+
+
 def _avg(call: Call, types: Types) -> tuple[Component, ...]:
     """The components of `sum` and `count`; bigints are added as doubles, because their sum may overflow."""
     argument = guarded(call, call.arguments[0])
     total = f"CAST({argument} AS DOUBLE)" if types.get(call.arguments[0]) in ("bigint", "string") else argument
     counted = total if types.get(call.arguments[0]) == "string" else argument  # text that is no number does not count
-    return (Component("sum", (total,)), Component("count", (counted,)))
+    return (Component(_sum_kind(call, types), (total,)), Component("count", (counted,)))
 
 
 def _no_intervals(call: Call, types: Types) -> str | None:
@@ -68,7 +93,7 @@ AGGREGATES = {
         _count, Value(), (1, MANY), takes_void=True, spelling=Spelling(star=True, distinct="count_distinct")
     ),
     "count_if": Aggregate(_count_if, Value()),
-    "sum": Aggregate(one("sum"), Value()),
+    "sum": Aggregate(_sum, Value()),
     "avg": Aggregate(_avg, Mean(), refusal=_no_intervals, spelling=Spelling(aliases=("mean",))),
     "regr_count": Aggregate(_pairs, Value(), (2, 2)),
 }

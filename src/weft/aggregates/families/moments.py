@@ -18,9 +18,10 @@ from weft.model import Call
 Answer = tuple[Any, Any]
 """Values, and where they are NULL."""
 
-_MEAN = "if(var_pop({0}) = 0, max({0}), avg({0}))"
+_MEAN = "if(var_pop({0}) = 0, max({0}), avg(({0}) / 1048576D) * 1048576D)"
 """If all values are equal, the mean is exactly this value, as in Spark. The computed mean of three times 0.1 is another
-number, and equal slices would seem to differ."""
+number, and equal slices would seem to differ. Spark's own mean moves from row to row; the sum behind `avg` would
+overflow for values around 1e308, so it is taken 2**20 times smaller: scaling by a power of two loses nothing."""
 
 _VARIANCE = ("count({0})", _MEAN, "var_pop({0})")
 _LEFT, _RIGHT = "CASE WHEN {1} IS NOT NULL THEN {0} END", "CASE WHEN {0} IS NOT NULL THEN {1} END"
@@ -30,17 +31,20 @@ _LEFT, _RIGHT = "CASE WHEN {1} IS NOT NULL THEN {0} END", "CASE WHEN {0} IS NOT 
 def central_moments(n: Any, mean: Any, variance: Any, *standardized: Any) -> list[Any]:
     """(n, mean, m2, m3, m4) from count, mean, variance, skewness and kurtosis.
 
-    Spark's aggregates are NULL or undefined if there are too few values; the moments are then 0.
+    Spark's aggregates are NULL or undefined if there are too few values; the moments are then 0. So they are if powers
+    of m2 overflow: what Spark divides by infinity is 0, and 0 times infinity would be NaN.
     """
     import numpy as np
 
     m2 = variance * n
     moments = [n, mean, m2]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if standardized:
-            moments.append(np.where(m2 == 0, 0.0, standardized[0] * np.sqrt(m2 * m2 * m2 / n)))
+            moments.append(
+                np.where((m2 == 0) | (standardized[0] == 0), 0.0, standardized[0] * np.sqrt(m2 * m2 * m2 / n))
+            )
         if len(standardized) > 1:
-            moments.append(np.where(m2 == 0, 0.0, (standardized[1] + 3.0) * m2 * m2 / n))
+            moments.append(np.where((m2 == 0) | (standardized[1] == -3), 0.0, (standardized[1] + 3.0) * m2 * m2 / n))
     return moments
 
 
@@ -109,11 +113,11 @@ def corr(n: Any, x: Any, y: Any, xy: Any, xx: Any, yy: Any) -> Answer:
 
 
 def regr_avgx(n: Any, y: Any, x: Any, xy: Any, yy: Any, xx: Any) -> Answer:
-    return x, n == 0
+    return _average(n, x), n == 0
 
 
 def regr_avgy(n: Any, y: Any, x: Any, xy: Any, yy: Any, xx: Any) -> Answer:
-    return y, n == 0
+    return _average(n, y), n == 0
 
 
 def regr_sxx(n: Any, y: Any, x: Any, xy: Any, yy: Any, xx: Any) -> Answer:
@@ -140,6 +144,13 @@ def regr_r2(n: Any, y: Any, x: Any, xy: Any, yy: Any, xx: Any) -> Answer:
     import numpy as np
 
     return np.where(yy == 0, 1.0, (xy / np.sqrt(xx * yy)) ** 2), xx == 0
+
+
+def _average(n: Any, mean: Any) -> Any:
+    """The mean, or infinity where the sum that Spark divides overflows."""
+    import numpy as np
+
+    return np.where(np.isinf(mean * n), mean * n, mean)
 
 
 def _sqrt(values: Any) -> Any:

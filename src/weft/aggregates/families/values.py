@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from weft.aggregates.aggregate import Aggregate, Components, Spelling, Types, guarded, one
+from weft.aggregates.aggregate import MANY, Aggregate, Components, Spelling, Types, guarded, one
 from weft.aggregates.combining import ValueList, Values, WeightedValues
 from weft.aggregates.component import Component
 from weft.aggregates.kind import FOLD, Algebra, Kind
@@ -29,6 +29,10 @@ WIDEST_DECIMAL = 18
 
 UNORDERED = ("array", "map", "struct", "variant", "string collate", "interval year", "interval month")
 """Prefixes of the types whose values weft cannot sort."""
+
+DISTINGUISHED = frozenset({"boolean", "float", "double", "decimal", "string", "binary", "date", "timestamp"})
+DISTINGUISHED |= {"tinyint", "smallint", "int", "bigint", "timestamp_ntz"}
+"""Types that several expressions of `count(DISTINCT a, b)` may have: distinct values have distinct texts."""
 
 KINDS = (
     Kind(
@@ -57,6 +61,27 @@ def _percentile(call: Call, types: Types) -> tuple[Component, ...]:
     return (Component("frequencies", (value,)),)
 
 
+def _distinct(call: Call, types: Types) -> tuple[Component, ...]:
+    """Several expressions are one text per row, NULL if one of them is: Spark does not count such rows.
+
+    Each value has its length before it, so that different rows have different texts.
+    """
+    if len(call.arguments) == 1:
+        return (Component("distinct", (guarded(call, call.arguments[0]),)),)
+    texts = [_as_text(argument, types.get(argument, "string")) for argument in call.arguments]
+    row = ", ".join(f"length({text}), ':', {text}" for text in texts)
+    return (Component("distinct", (guarded(call, f"concat({row})"),)),)
+
+
+def _as_text(argument: str, type_: str) -> str:
+    """Equal for values that Spark takes as equal: 0.0 and -0.0 are, whatever NaN they are all NaN are."""
+    if type_ in ("float", "double"):
+        return f"CAST(({argument}) + 0D AS STRING)"
+    if type_ == "timestamp":  # in the session's zone an hour of a year has two instants of one text
+        return f"CAST(unix_micros({argument}) AS STRING)"
+    return f"hex({argument})" if type_ == "binary" else f"CAST(({argument}) AS STRING)"
+
+
 def _top_sums(call: Call, types: Types) -> tuple[Component, ...]:
     """Pairs of an item and the number that a row adds to its sum, if neither is NULL."""
     item, measure = call.arguments[:2]
@@ -83,6 +108,14 @@ def refuse_unordered(call: Call, types: Types) -> str | None:
     return f"weft does not keep values of type {type_} for {call.function}" if type_.startswith(UNORDERED) else None
 
 
+def _refuse_undistinguished(call: Call, types: Types) -> str | None:
+    if len(call.arguments) == 1:
+        return refuse_unordered(call, types)
+    kinds = [types.get(argument, "string") for argument in call.arguments]
+    unknown = next((kind for kind in kinds if kind.split("(")[0] not in DISTINGUISHED), None)
+    return unknown and f"weft does not count distinct rows of type {unknown}"
+
+
 def refuse_intervals(call: Call, types: Types) -> str | None:
     """For aggregates that need values in their order."""
     type_ = types.get(call.arguments[0], "")
@@ -103,6 +136,8 @@ def _refuse_wide_sums(call: Call, types: Types) -> str | None:
 
 
 def _fewer_distinct(call: Call) -> tuple[Call, ...]:
+    if len(call.arguments) > 1:
+        return ()
     return (Call("approx_count_distinct", call.arguments[:1], call.condition),)
 
 
@@ -119,13 +154,21 @@ def _fewer_percentiles(call: Call) -> tuple[Call, ...]:
     return tuple(Call("percentile_approx", (value, share, a), call.condition) for a in ACCURACIES)
 
 
+def _descending(name: str, *, interpolated: bool) -> Aggregate:
+    """`name(share) WITHIN GROUP (ORDER BY x DESC)`: the same values, counted from the greatest."""
+    spelling = Spelling(numbers_from=1, shown=f"{name}({{1}}) WITHIN GROUP (ORDER BY {{0}} DESC)")
+    how = Quantiles(interpolated=interpolated, descending=True)
+    return Aggregate(_percentile, how, (2, 2), fractions, refuse_intervals, spelling=spelling)
+
+
 AGGREGATES = {
     "count_distinct": Aggregate(
-        one("distinct"),
+        _distinct,
         DistinctCount(),
-        refusal=refuse_unordered,
+        (1, MANY),
+        refusal=_refuse_undistinguished,
         approximations=_fewer_distinct,
-        spelling=Spelling(shown="count(DISTINCT {0})"),
+        spelling=Spelling(shown="count(DISTINCT {every})"),
     ),
     "collect_set": Aggregate(one("distinct"), DistinctValues(), refusal=refuse_unordered),
     "percentile": Aggregate(
@@ -140,8 +183,10 @@ AGGREGATES = {
             numbers_from=1,
             within_group={"percentile_cont": "percentile_cont(0.5)"},
             needs_within_group=("percentile_cont",),
+            descending="percentile_descending",
         ),
     ),
+    "percentile_descending": _descending("percentile_cont", interpolated=True),
     "percentile_disc": Aggregate(
         _percentile,
         Quantiles(interpolated=False),
@@ -153,8 +198,10 @@ AGGREGATES = {
             numbers_from=1,
             within_group={"percentile_disc": "percentile_disc(0.5)"},
             needs_within_group=("percentile_disc",),
+            descending="percentile_disc_descending",
         ),
     ),
+    "percentile_disc_descending": _descending("percentile_disc", interpolated=False),
     "median": Aggregate(
         _percentile,
         Quantiles(interpolated=True),

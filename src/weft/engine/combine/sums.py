@@ -6,12 +6,15 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from weft.engine.combine.base import (
     NOTHING_CHOSEN,
     Combiner,
     Longs,
+    Mask,
     PreparedColumn,
+    Serving,
     SumOverflow,
     range_sums,
     to_numpy_array,
@@ -22,7 +25,15 @@ from weft.kernels import prefix_sums
 
 
 class Sums(Combiner):
-    """Integers, and durations as integers: removing is exact."""
+    """Integers, and durations as integers: removing is exact.
+
+    Sums are modulo 2**64, whatever the technique: that is what Spark gives without ANSI mode. In ANSI mode a sum that
+    leaves 64 bits raises.
+    """
+
+    def __init__(self, columns: tuple[pa.Array, ...], serving: Serving, *, ansi: bool = True) -> None:
+        super().__init__(columns, serving)
+        self._ansi = ansi
 
     @cached_property
     def _values(self) -> Longs:
@@ -38,7 +49,7 @@ class Sums(Combiner):
 
     def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
         total = self._prepared.answer(lo, hi, np.empty(len(lo), np.int64))
-        if self._may_overflow:
+        if self._ansi and self._may_overflow:
             floats = FloatSums((pa.array(self._values.astype(np.float64)),), NOTHING_CHOSEN).combine(lo, hi)[0]
             if (np.abs(to_numpy_array(floats) - total) > 2.0**60).any():
                 raise SumOverflow(
@@ -67,13 +78,33 @@ class DecimalSums(Combiner):
     def _prefixes(self) -> list[Longs]:
         return [prefix_sums(limb) for limb in limbs(self.columns[0])]
 
-    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+    def totals(self, lo: Longs, hi: Longs) -> tuple[pa.Array, Mask]:
+        """The sums, and which of them their type cannot hold; those are NULL."""
         null = self.null(lo, hi)
         sums = [range_sums(prefix, lo, hi) for prefix in self._prefixes]
-        total, too_wide = from_limb_sums(sums, None if null is None else ~null, self.columns[0].type)
+        return from_limb_sums(sums, None if null is None else ~null, self.columns[0].type)
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        total, too_wide = self.totals(lo, hi)
         if too_wide.any():
             raise SumOverflow(
-                f"a sum of decimals leaves the range of {self.columns[0].type}; "
-                "sum a wider type: sum(CAST(x AS DECIMAL(38,s)))"
+                f"a sum of decimals leaves the range of {self.columns[0].type}; sum a DOUBLE: sum(CAST(x AS DOUBLE))"
             )
         return (total,)
+
+
+class SumsOrNull(DecimalSums):
+    """Decimals without ANSI mode. The second column says which sums have overflowed: all sums over them are NULL.
+
+    Without it the NULL of a slice that overflowed would look like the NULL of a slice without values.
+    """
+
+    @cached_property
+    def _overflowed(self) -> Longs:
+        flags: Longs = prefix_sums(to_numpy_array(self.columns[1]).astype(np.int64))
+        return flags
+
+    def combine(self, lo: Longs, hi: Longs) -> tuple[pa.Array, ...]:
+        total, too_wide = self.totals(lo, hi)
+        overflowed = pa.array(too_wide | (range_sums(self._overflowed, lo, hi) > 0))
+        return pc.if_else(overflowed, pa.scalar(None, total.type), total), overflowed

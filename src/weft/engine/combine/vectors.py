@@ -53,7 +53,8 @@ class Vectors(Combiner):
 def vector_from_spark(how: Vector, columns: Columns) -> Columns:
     """Spark's aggregates as a partial that combines. An aggregate of too few values is NULL, and becomes 0."""
     raw: list[Any] = [to_numpy_array(pc.fill_null(c.cast(pa.float64()), 0.0)) for c in columns]
-    return tuple(map(pa.array, how.from_spark(*raw)))
+    with np.errstate(over="ignore"):  # values around 1e308 have infinite variances, as in Spark
+        return tuple(map(pa.array, how.from_spark(*raw)))
 
 
 def identity_for_null(how: Compiled, columns: Columns) -> Columns:

@@ -52,7 +52,7 @@ def answer_tree(
         if key not in by_filter:
             sources = [tree, *(t for t in layout.trees if t.number in query.older)]
             group_count = len(inputs.groups[tree.grouping.number])
-            by_filter[key] = FilteredPartials.of(inputs.kept, query.filter, sources, group_count)
+            by_filter[key] = FilteredPartials.of(inputs.kept, query.filter, sources, group_count, ansi=layout.ansi)
         try:
             tables = list(_answer_query(query, by_filter[key], inputs, tree, meter))
         except WeftError as error:

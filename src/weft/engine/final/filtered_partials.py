@@ -23,16 +23,25 @@ from weft.model import Refresh
 class FilteredPartials:
     """The partials that pass one filter, with the combiners and the windows that are already computed from them."""
 
-    def __init__(self, partials: Partials, components: Sequence[Component], serving: Serving, group_count: int) -> None:
+    def __init__(
+        self, partials: Partials, components: Sequence[Component], serving: Serving, group_count: int, *, ansi: bool
+    ) -> None:
         self._partials = partials
         self._positions = {component: i for i, component in enumerate(components)}
         self._serving = serving
+        self._ansi = ansi
         self._windows = WindowIndex(partials, group_count)
         self._combiners: dict[Component, Combiner] = {}
 
     @classmethod
     def of(
-        cls, kept: Mapping[int, Partials], filter_: str | None, sources: Sequence[TreeLayout], group_count: int
+        cls,
+        kept: Mapping[int, Partials],
+        filter_: str | None,
+        sources: Sequence[TreeLayout],
+        group_count: int,
+        *,
+        ansi: bool,
     ) -> FilteredPartials:
         """From the current tree, which is the first of `sources`, and from trees of former plans.
 
@@ -42,15 +51,16 @@ class FilteredPartials:
         tree = sources[0]
         with_partials = [(t, kept[t.number]) for t in sources if t.number in kept and len(kept[t.number])]
         if not with_partials:
-            return cls(Partials.none(), tree.components, tree.serving, group_count)
+            return cls(Partials.none(), tree.components, tree.serving, group_count, ansi=ansi)
         if all(t is tree for t, _ in with_partials):
-            return cls(passing(with_partials[0][1], filter_, tree), tree.components, tree.serving, group_count)
+            passed = passing(with_partials[0][1], filter_, tree)
+            return cls(passed, tree.components, tree.serving, group_count, ansi=ansi)
         shared = [c for c in tree.components if all(c in t.components for t in sources)]
         merged = Partials.none()
         for t, partials in with_partials:
             of_tree = passing(partials, filter_, t).keep([t.components.index(c) for c in shared])
             merged = merged.merge(replace(of_tree, words=()), group_count)
-        return cls(merged, shared, tree.serving, group_count)
+        return cls(merged, shared, tree.serving, group_count, ansi=ansi)
 
     def due(self, query: QueryLayout, answered: int | None, until: int) -> DueWindows | None:
         """The windows of the query that end in `(answered, until]`."""
@@ -89,7 +99,7 @@ class FilteredPartials:
         if isinstance(combiner, ValueLists):
             windows = combiner.windows(due.groups, due.lo, due.hi, self._windows.offsets)
             return lower_values(call.lower, combiner, windows, call.numbers, call.type)
-        return lower(call.lower, [self._combined(c, due) for c in call.components], call.type)
+        return lower(call.lower, [self._combined(c, due) for c in call.components], call.type, ansi=self._ansi)
 
     def _combined(self, component: Component, due: DueWindows) -> tuple[pa.Array, ...]:
         if component not in due.combined:
@@ -99,7 +109,7 @@ class FilteredPartials:
     def _combiner(self, component: Component) -> Combiner:
         if component not in self._combiners:
             columns = self._partials.columns[self._positions[component]]
-            self._combiners[component] = combiner_of(component.definition, columns, self._serving)
+            self._combiners[component] = combiner_of(component.definition, columns, self._serving, ansi=self._ansi)
         return self._combiners[component]
 
 

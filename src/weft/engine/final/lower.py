@@ -17,16 +17,16 @@ Parts = Sequence[Sequence[pa.Array]]
 """The columns of each component of the aggregate, combined over a window."""
 
 
-def lower(how: AnswerLowering, parts: Parts, type_: pa.DataType) -> pa.Array:
+def lower(how: AnswerLowering, parts: Parts, type_: pa.DataType, *, ansi: bool = True) -> pa.Array:
     match how:
         case Value():
             return parts[0][0]
         case ChosenValue():
             return parts[0][1]
         case Mean():
-            return _mean(parts, type_)
+            return _mean(parts, type_, ansi)
         case Formula(function=function):
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 return _nullable(*function(*_columns(parts)))
         case NanFormula(function=function):
             with np.errstate(all="ignore"):
@@ -35,11 +35,11 @@ def lower(how: AnswerLowering, parts: Parts, type_: pa.DataType) -> pa.Array:
     raise AssertionError(f"nothing reads {how}")
 
 
-def _mean(parts: Parts, type_: pa.DataType) -> pa.Array:
-    (total,), (count,) = parts
+def _mean(parts: Parts, type_: pa.DataType, ansi: bool) -> pa.Array:
+    (total, *_), (count,) = parts
     counts = count.to_numpy(zero_copy_only=False)
     if pa.types.is_decimal(type_):
-        return divide_decimal(total, counts, type_)
+        return divide_decimal(total, counts, type_, ansi=ansi)
     with np.errstate(divide="ignore", invalid="ignore"):
         return _nullable(_floats(total) / counts, counts == 0)
 

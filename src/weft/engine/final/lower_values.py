@@ -33,10 +33,9 @@ def lower_values(
 ) -> pa.Array:
     """The answers of the windows; `numbers` are the numbers of the call."""
     match how:
-        case Quantiles(interpolated=True):
-            return _interpolated(lists, windows, numbers, type_)
-        case Quantiles():
-            return _quantiles(lists, windows, numbers, type_)
+        case Quantiles(interpolated=interpolated, descending=descending):
+            read = _interpolated if interpolated else _quantiles
+            return read(lists, windows, numbers, descending, type_)
         case DistinctCount():
             return _distinct_count(lists, windows)
         case DistinctValues():
@@ -54,22 +53,22 @@ def lower_values(
 
 
 def _positions_around(
-    windows: SlidingWindows, fractions: tuple[float, ...], between: bool
+    windows: SlidingWindows, fractions: tuple[float, ...], between: bool, descending: bool
 ) -> tuple[Longs, Longs, Longs]:
-    """The number of rows of each window, and the positions of the values below and above each fraction of them."""
+    """The number of rows of each window, and the positions of the values before and after each fraction of them."""
     count = len(windows.hi)
     totals, positions = np.empty(count, np.int64), np.zeros((2, count, len(fractions)), np.int64)
     sliding_values.slide_quantiles(
-        *windows, np.array(fractions, np.float64), between, totals, positions[0], positions[1]
+        *windows, np.array(fractions, np.float64), between, descending, totals, positions[0], positions[1]
     )
     return totals, positions[0], positions[1]
 
 
 def _interpolated(
-    lists: ValueLists, windows: SlidingWindows, fractions: tuple[float, ...], type_: pa.DataType
+    lists: ValueLists, windows: SlidingWindows, fractions: tuple[float, ...], descending: bool, type_: pa.DataType
 ) -> pa.Array:
     """Linear interpolation between two neighbouring values, as Spark computes it."""
-    totals, lower, upper = _positions_around(windows, fractions, True)
+    totals, lower, upper = _positions_around(windows, fractions, True, descending)
     values = lists.distinct_floats
     if not len(values):
         return pa.nulls(len(totals), type_)
@@ -83,9 +82,9 @@ def _interpolated(
 
 
 def _quantiles(
-    lists: ValueLists, windows: SlidingWindows, fractions: tuple[float, ...], type_: pa.DataType
+    lists: ValueLists, windows: SlidingWindows, fractions: tuple[float, ...], descending: bool, type_: pa.DataType
 ) -> pa.Array:
-    totals, lower, _ = _positions_around(windows, fractions, False)
+    totals, lower, _ = _positions_around(windows, fractions, False, descending)
     if not len(lists.values):
         return pa.nulls(len(totals), type_)
     answers = lists.distinct_values.take(pa.array(lower.ravel()))

@@ -54,7 +54,10 @@ def answer_single_slices(
     failed: dict[str, str] = {}
 
     def answer(query: QueryLayout) -> pa.Table:
-        calls = [lower(c.lower, [parts[component] for component in c.components], c.type) for c in query.calls]
+        calls = [
+            lower(c.lower, [parts[component] for component in c.components], c.type, ansi=layout.ansi)
+            for c in query.calls
+        ]
         typed = [a if a.type == c.type else a.cast(c.type) for a, c in zip(calls, query.calls, strict=True)]
         return output_rows(query, keys, starts, typed, layout)
 

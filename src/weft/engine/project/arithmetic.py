@@ -42,7 +42,7 @@ def arithmetic(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
     days = kind(node.type) is not TypeKind.DATE
     first, second = (_in_time(side, days) for side in args)
     total = combined(node.op, first, second, magnitude(first) + magnitude(second))
-    return fit(total, valid, node.type, ansi=True, sql=node.sql)
+    return fit(total, valid, node.type, ansi=ansi, sql=node.sql, always=True)
 
 
 def _in_time(array: pa.Array, microseconds: bool) -> Ints:
@@ -125,7 +125,8 @@ def signed(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
     if kind(node.type) is TypeKind.DECIMAL and magnitude(exact) >= _EXACT_NEGATION:
         negated = np.ones(len(exact), np.bool_) if node.op == "neg" else np.asarray(exact < 0)
         turned = np.array([_to_34_digits(v) if n else v for v, n in zip(turned, negated, strict=True)], object)
-        ansi = True  # Spark checks the value only when it stores it, and raises in both modes
+        # Spark checks the value only when it stores it, and raises in both modes.
+        return fit(turned, valid, node.type, ansi=ansi, sql=node.sql, always=True)
     return fit(turned, valid, node.type, ansi=ansi, sql=node.sql)
 
 

@@ -16,7 +16,13 @@ from weft.engine.project.types import TypeKind, kind, type_name
 from weft.model.expression import Expression
 
 
-def bind(expression: Expression, type_of: Callable[[Expression], pa.DataType], zone: tzinfo = UTC) -> Typed:
+def bind(
+    expression: Expression,
+    type_of: Callable[[Expression], pa.DataType],
+    zone: tzinfo = UTC,
+    *,
+    old_java: bool = False,
+) -> Typed:
     """Give every node its type, and refuse what `evaluate` could not compute.
 
     Timestamps without an offset are read in the session's `zone`, and kept as instants.
@@ -24,9 +30,10 @@ def bind(expression: Expression, type_of: Callable[[Expression], pa.DataType], z
     node = Typed(
         expression.op,
         type_of(expression),
-        tuple(bind(arg, type_of, zone) for arg in expression.args),
+        tuple(bind(arg, type_of, zone, old_java=old_java) for arg in expression.args),
         expression.value,
         expression.sql,
+        old_java,
     )
     if node.op in COMPARISONS:
         original_args, node = node.args, replace(node, args=_times_from_text(node, zone))

@@ -79,10 +79,16 @@ def _float_to_integer(array: pa.Array, target: pa.DataType, ansi: bool, sql: str
 
 
 def _float_to_decimal(array: pa.Array, target: pa.DataType, ansi: bool, sql: str) -> pa.Array:
+    return float_to_decimal(array, target, ansi=ansi, sql=sql, old_java=False)
+
+
+def float_to_decimal(array: pa.Array, target: pa.DataType, *, ansi: bool, sql: str, old_java: bool) -> pa.Array:
+    """By the digits that Java prints for the double; a float becomes a double first."""
     values = floats(array).astype(np.float64)
     finite = np.isfinite(values)
     valid = both(valid_mask(array), None if finite.all() else finite)
-    return fit(unscaled_half_up(np.where(finite, values, 0.0), target.scale), valid, target, ansi=ansi, sql=sql)
+    unscaled = unscaled_half_up(np.where(finite, values, 0.0), target.scale, old_java=old_java)
+    return fit(unscaled, valid, target, ansi=ansi, sql=sql)
 
 
 def _to_boolean(array: pa.Array, target: pa.DataType, ansi: bool, sql: str) -> pa.Array:

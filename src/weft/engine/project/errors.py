@@ -20,10 +20,12 @@ def division_by_zero(sql: str) -> EvaluationError:
     )
 
 
-def overflow(sql: str, type_name: str) -> EvaluationError:
+def overflow(sql: str, type_name: str, *, always: bool = False) -> EvaluationError:
+    """`always`: Spark raises in both modes, so turning ANSI off would not help."""
+    turn_off = "" if always else ", or turn spark.sql.ansi.enabled off"
     return EvaluationError(
         f"{sql}: overflow, the value does not fit {type_name}. Cast the operands to a wider type, such as double or a "
-        "decimal with more digits before the point, or turn spark.sql.ansi.enabled off."
+        f"decimal with more digits before the point{turn_off}."
     )
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from weft.engine.project.arithmetic import DIVISIONS, arithmetic, signed
 from weft.engine.project.bind import digits
-from weft.engine.project.casts import cast
+from weft.engine.project.casts import cast, float_to_decimal
 from weft.engine.project.compare import compare, extreme
 from weft.engine.project.decimals import Mask, valid_mask
 from weft.engine.project.expression import Typed
@@ -186,6 +186,8 @@ def _is_null(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
 
 
 def _cast(node: Typed, args: list[pa.Array], ansi: bool) -> pa.Array:
+    if kind(args[0].type) is TypeKind.FLOAT and kind(node.type) is TypeKind.DECIMAL:
+        return float_to_decimal(args[0], node.type, ansi=ansi, sql=node.sql, old_java=node.old_java)
     return cast(args[0], node.type, ansi=ansi, sql=node.sql)
 
 

@@ -16,3 +16,5 @@ class Typed:
     args: tuple[Typed, ...] = ()
     value: int | str | None = None
     sql: str = ""
+    old_java: bool = False
+    """Whether the session's Java is older than 19: it reads a double as another decimal (see `java_text`)."""

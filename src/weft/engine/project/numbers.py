@@ -34,15 +34,16 @@ def from_numpy(values: npt.NDArray[Any], valid: Mask | None, type: pa.DataType) 
     return pa.array(values, type, mask=None if valid is None else ~valid, from_pandas=False)
 
 
-def fit(values: Ints, valid: Mask | None, type: pa.DataType, *, ansi: bool, sql: str) -> pa.Array:
+def fit(values: Ints, valid: Mask | None, type: pa.DataType, *, ansi: bool, sql: str, always: bool = False) -> pa.Array:
     """Exact values as a column of `type`.
 
     A value that does not fit raises in ANSI mode; otherwise a decimal becomes NULL and an integer wraps, as in Spark.
+    With `always` it raises in both modes.
     """
     if kind(type) is TypeKind.DECIMAL:
         array, lost = to_decimal(values, valid, type)
-        if ansi and lost.any():
-            raise overflow(sql, type_name(type))
+        if (ansi or always) and lost.any():
+            raise overflow(sql, type_name(type), always=always)
         return array
     width: Any = np.dtype(np.int32) if kind(type) is TypeKind.DATE else np.dtype(np.int64)
     if kind(type) is TypeKind.INTEGER:
@@ -52,8 +53,8 @@ def fit(values: Ints, valid: Mask | None, type: pa.DataType, *, ansi: bool, sql:
         outside = np.asarray((values < limits.min) | (values > limits.max), dtype=np.bool_)
         if valid is not None:
             outside &= valid
-        if ansi and outside.any():
-            raise overflow(sql, type_name(type))
+        if (ansi or always) and outside.any():
+            raise overflow(sql, type_name(type), always=always)
         if values.dtype == object:
             values = (values & (2**64 - 1)).astype(np.uint64).view(np.int64)
     return from_numpy(values.astype(width, copy=False), valid, pa.from_numpy_dtype(width)).view(type)

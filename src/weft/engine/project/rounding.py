@@ -10,6 +10,7 @@ import pyarrow as pa
 from weft.engine.project.decimals import Ints, Mask, narrow, quotient, rescale, times_power, valid_mask
 from weft.engine.project.errors import overflow
 from weft.engine.project.expression import Typed
+from weft.engine.project.java_text import java_digits
 from weft.engine.project.numbers import Floats, as_floats, fit, floats, from_numpy, integers
 from weft.engine.project.types import TypeKind, kind, scale, type_name
 
@@ -18,8 +19,9 @@ _FAR = 400
 """No number has digits that far from its point, so rounding further changes nothing."""
 
 
-def unscaled_half_up(values: Floats, digits: int) -> Ints:
-    """Finite doubles times `10**digits`, rounded HALF_UP as the shortest decimals that print them."""
+def unscaled_half_up(values: Floats, digits: int, *, old_java: bool = False) -> Ints:
+    """Finite doubles times `10**digits`, rounded HALF_UP as the decimals that Java prints for them."""
+    text = java_digits if old_java else str
     if 0 <= digits <= 22:
         with np.errstate(over="ignore", invalid="ignore"):
             size = np.abs(values) * 10.0**digits
@@ -35,7 +37,9 @@ def unscaled_half_up(values: Floats, digits: int) -> Ints:
         out = np.zeros(len(values), np.int64)
     rows = np.flatnonzero(doubtful)
     if len(rows):
-        exact = [int(Decimal(str(v)).scaleb(digits, _EXACT).to_integral_value(ROUND_HALF_UP)) for v in values[rows]]
+        exact = [
+            int(Decimal(text(v)).scaleb(digits, _EXACT).to_integral_value(ROUND_HALF_UP)) for v in values[rows].tolist()
+        ]
         out = out.astype(object)
         out[rows] = exact
     return narrow(out)
@@ -48,17 +52,17 @@ def rounded(node: Typed, array: pa.Array, digits: int, ansi: bool) -> pa.Array:
     valid = valid_mask(array)
     digits = max(-_FAR, min(digits, _FAR))
     if kind(node.type) is TypeKind.FLOAT:
-        return from_numpy(_rounded_floats(floats(array), digits), valid, node.type)
+        return from_numpy(_rounded_floats(floats(array), digits, node.old_java), valid, node.type)
     have = scale(array.type)
     keep = min(digits, have)
     values = rescale(rescale(integers(array), have, keep), keep, scale(node.type))
     # Spark checks a rounded decimal only when it stores it, and raises in both modes if it is too long.
-    return fit(values, valid, node.type, ansi=ansi or kind(node.type) is TypeKind.DECIMAL, sql=node.sql)
+    return fit(values, valid, node.type, ansi=ansi, sql=node.sql, always=kind(node.type) is TypeKind.DECIMAL)
 
 
-def _rounded_floats(values: Floats, digits: int) -> Floats:
+def _rounded_floats(values: Floats, digits: int, old_java: bool) -> Floats:
     finite = np.isfinite(values)
-    unscaled = unscaled_half_up(np.where(finite, values, 0).astype(np.float64), digits)
+    unscaled = unscaled_half_up(np.where(finite, values, 0).astype(np.float64), digits, old_java=old_java)
     out = as_floats(times_power(unscaled, max(-digits, 0)), max(digits, 0), values.dtype.type)
     return np.where(finite, out, values)
 

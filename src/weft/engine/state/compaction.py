@@ -18,7 +18,9 @@ WORTH = 4
 """Partials are compacted if that removes at least one of this many."""
 
 
-def compact(partials: Partials, tree: TreeLayout, answered: int | None, until: int, group_count: int) -> Partials:
+def compact(
+    partials: Partials, tree: TreeLayout, answered: int | None, until: int, group_count: int, *, ansi: bool
+) -> Partials:
     """The same rows in fewer partials, if that is worth the copy; slices complete by `answered` are compact already.
 
     Windows that end by `until` are not answered again. A late row for a compacted slice stays a partial beside it: each
@@ -37,5 +39,5 @@ def compact(partials: Partials, tree: TreeLayout, answered: int | None, until: i
     order, starts = candidates.runs(slices)
     if WORTH * (len(slices) - len(starts)) < len(slices) or len(starts) == len(slices):
         return partials
-    folded = candidates.combined(slices, order, starts, tree.components)
+    folded = candidates.combined(slices, order, starts, tree.components, ansi=ansi)
     return folded if len(candidates) == len(partials) else partials.where(~recent).merge(folded, group_count)

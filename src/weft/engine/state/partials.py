@@ -88,7 +88,7 @@ class Partials:
         )
         return both.take(merge_order(self.groups, self.slices, newer.groups, newer.slices, group_count))
 
-    def fold(self, edges: Edges, components: Sequence[Component]) -> Partials:
+    def fold(self, edges: Edges, components: Sequence[Component], *, ansi: bool) -> Partials:
         """The same rows in the slices of `edges`, one partial per group, slice and signature."""
         if not len(self):
             return self
@@ -97,7 +97,7 @@ class Partials:
         order, starts = self.runs(slices)
         if len(starts) == len(slices):
             return replace(self, slices=slices)
-        return self.combined(slices, order, starts, components)
+        return self.combined(slices, order, starts, components, ansi=ansi)
 
     def runs(self, slices: Longs) -> tuple[Longs | None, Longs]:
         """The order that puts equal (group, slice, signature) together, and where each run of them begins.
@@ -114,7 +114,9 @@ class Partials:
             differ |= key[1:] != key[:-1]
         return order, np.flatnonzero(np.concatenate([np.ones(min(1, len(slices)), bool), differ]))
 
-    def combined(self, slices: Longs, order: Longs | None, starts: Longs, components: Sequence[Component]) -> Partials:
+    def combined(
+        self, slices: Longs, order: Longs | None, starts: Longs, components: Sequence[Component], *, ansi: bool
+    ) -> Partials:
         """One partial per run (see `runs`)."""
         partials = replace(self, slices=slices)
         if order is not None:
@@ -125,7 +127,7 @@ class Partials:
             partials.slices[starts],
             tuple(w[starts] for w in partials.words),
             tuple(
-                combiner_of(component.definition, columns).combine(starts, ends)
+                combiner_of(component.definition, columns, ansi=ansi).combine(starts, ends)
                 for component, columns in zip(components, partials.columns, strict=True)
             ),
         )

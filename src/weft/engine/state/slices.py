@@ -55,6 +55,7 @@ class State:
                 None,
                 until[tree.number],
                 len(self.groups[tree.grouping.number]),
+                ansi=layout.ansi,
             )
             for tree in layout.trees
             if tree.number in self.trees

@@ -10,10 +10,13 @@ from math import inf
 
 import pyarrow as pa
 from pyspark import cloudpickle
+from pyspark.sql import DataFrame
 
 from weft.aggregates import AGGREGATES, BUILT_IN, BUILT_IN_KINDS, EVENT_TIME, ROWS, Component, Kind, components
+from weft.aggregates.aggregate import ArgumentTypes
 from weft.engine import FeedLayout, GroupingLayout, Layout, QueryLayout, TreeLayout
 from weft.engine.layout import FilterBit
+from weft.engine.project.java_text import FIRST_WITH_SHORTEST
 from weft.model import ACQ, Edges
 from weft.optimizer.placement.ungrouped import pin_buckets
 from weft.plan import Feed, Plan
@@ -51,14 +54,15 @@ def bind_plan(
             time_type = dict(frame.dtypes).get(event_time) or frame.selectExpr(event_time).dtypes[0][1]
         event_micros = micros(event_time, time_type, analyzer.settings.zone_has_gaps)
         pinned_buckets = pin_buckets(plan, buckets).bucket_of_query if buckets > 1 else {}
-        queries = QueryBinder(analyzer, f"{event_micros} AS {EVENT_TIME}")
-        binder = _FeedBinder(plan, queries, groupings, statistics, pinned_buckets)
+        queries = QueryBinder(analyzer, f"{event_micros} AS {EVENT_TIME}", _has_old_java(frame))
+        ansi = frame.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
+        binder = _FeedBinder(plan, queries, groupings, statistics, pinned_buckets, ansi)
         feeds = tuple(binder.feeds())
         analyzer.cache.forget_all_but(plan.workload.by_name)
     layout = Layout(
         kinds=_foreign_kinds(plan, feeds),
         feeds=tuple(feed.layout for feed in feeds),
-        ansi=frame.sparkSession.conf.get("spark.sql.ansi.enabled") == "true",
+        ansi=ansi,
         time_type=pa.timestamp("us", None if time_type == "timestamp_ntz" else "UTC"),
     )
     return PhysicalPlan(
@@ -71,6 +75,13 @@ def bind_plan(
         buckets=buckets,
         classes=tuple(binder.classes),
     )
+
+
+def _has_old_java(frame: DataFrame) -> bool:
+    """Whether doubles become decimals by the digits that Java printed before 19."""
+    jvm = frame.sparkSession._jvm
+    assert jvm is not None  # Spark Connect is refused before
+    return int(jvm.java.lang.Runtime.version().feature()) < FIRST_WITH_SHORTEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +121,13 @@ class _FeedBinder:
         groupings: Groupings,
         statistics: StreamStatistics,
         pinned_buckets: Mapping[str, int],
+        ansi: bool,
     ) -> None:
         self._plan = plan
         self._queries = queries
         self._statistics = statistics
         self._pinned_buckets = pinned_buckets
+        self._ansi = ansi
         self._tree_numbers = count()
         self.columns = ColumnAllocator()
         self.classes: list[FilterClasses] = []
@@ -144,8 +157,9 @@ class _FeedBinder:
             members[class_of.get(query.where, 0)].append(query)
         return members
 
-    def _argument_types(self, queries: Sequence[ACQ]) -> dict[str, str]:
-        types = self._queries.types(sorted({a for q in queries for call in q.calls for a in call.arguments}))
+    def _argument_types(self, queries: Sequence[ACQ]) -> ArgumentTypes:
+        arguments = sorted({a for q in queries for call in q.calls for a in call.arguments})
+        types = ArgumentTypes(self._queries.types(arguments), ansi=self._ansi)
         for query in queries:
             refuse_collated_values(query, {**self._queries.types(query.keys), **types})
             for call in query.calls:

@@ -31,9 +31,10 @@ WIDE = 100
 class QueryBinder:
     """Binds queries to the types of a stream; `event_micros` is the extra column that expressions may read."""
 
-    def __init__(self, analyzer: Analyzer, event_micros: str) -> None:
+    def __init__(self, analyzer: Analyzer, event_micros: str, old_java: bool) -> None:
         self._analyzer = analyzer
         self._event_micros = event_micros
+        self._old_java = old_java
         self._schemas: dict[ACQ | str, StructType] = {}
 
     def analyse(self, queries: Sequence[ACQ]) -> None:
@@ -88,11 +89,12 @@ class QueryBinder:
             kept = aggregate.components(call, types)
             return CallLayout(aggregate.lower, kept, node_types[f"call {index}"], aggregate.numbers(call))
 
+        def typed(expression: Expression) -> Typed:
+            return bind(expression, lambda node: node_types[_label(node)], settings.zone, old_java=self._old_java)
+
         try:
-            outputs = tuple(bind(o.expression, lambda n: node_types[_label(n)], settings.zone) for o in acq.outputs)
-            having = None
-            if acq.having is not None:
-                having = bind(acq.having, lambda n: node_types[_label(n)], settings.zone)
+            outputs = tuple(typed(o.expression) for o in acq.outputs)
+            having = None if acq.having is None else typed(acq.having)
         except CannotEvaluate as error:
             raise refuse(acq, str(error), "Select the aggregates, and apply this to the answers.") from None
         roots = outputs if having is None else (*outputs, having)
