@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType, NullType, StructType
 
 from weft.aggregates import AGGREGATES
 from weft.engine import CallLayout, QueryLayout
-from weft.engine.project import CannotEvaluate, bind
+from weft.engine.project import CannotEvaluate, Typed, bind
 from weft.model import ACQ, Call, Expression, Output, Window
 from weft.spark.physical.analyzer import Analyzer
 from weft.spark.physical.arrow_types import NoArrowType, arrow_type, has_map
