@@ -52,7 +52,7 @@ def bind_plan(
     with stream.analyzer(plan.workload[0].source) as analyzer:
         with settings_for(frame.sparkSession, AS_WEFT_WRITES):
             time_type = dict(frame.dtypes).get(event_time) or frame.selectExpr(event_time).dtypes[0][1]
-        event_micros = micros(event_time, time_type, analyzer.settings.zone_has_gaps)
+        event_micros = micros(event_time, time_type)
         pinned_buckets = pin_buckets(plan, buckets).bucket_of_query if buckets > 1 else {}
         queries = QueryBinder(analyzer, f"{event_micros} AS {EVENT_TIME}", _has_old_java(frame))
         ansi = frame.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"

@@ -37,16 +37,8 @@ def slice_of(edges: Edges, time: str = EVENT_TIME) -> str:
     return floors[0] if len(floors) == 1 else f"greatest({', '.join(floors)})"
 
 
-def micros(event_time: str, spark_type: str, has_gaps: bool = False) -> str:
-    """The event time in microseconds since 1970, for every type that Spark's window() takes.
-
-    `has_gaps`: the session's time zone skips local times. Spark's timestampdiff reads times without a zone in it and
-    moves those in a gap; the slower sum of their parts does not.
-    """
-    if spark_type == "timestamp_ntz" and has_gaps:
-        days, hours, minutes = f"unix_date(CAST({event_time} AS DATE))", f"hour({event_time})", f"minute({event_time})"
-        seconds = f"CAST(extract(SECOND FROM {event_time}) * 1000000 AS BIGINT)"
-        return f"({days} * 86400000000L + {hours} * 3600000000L + {minutes} * 60000000L + {seconds})"
+def micros(event_time: str, spark_type: str) -> str:
+    """The event time in microseconds since 1970, for every type that Spark's window() takes."""
     if spark_type == "timestamp_ntz":
         # timestampdiff() would count in the session's time zone, where an hour is missing each spring.
         return f"CAST(CAST({event_time} - TIMESTAMP_NTZ '1970-01-01 00:00:00' AS DECIMAL(24,6)) * 1000000 AS BIGINT)"
