@@ -88,6 +88,8 @@ def plain_type(data_type: pa.DataType) -> pa.DataType:
     """Without field metadata and without what it says about NULLs, which Spark's optimizer changes at will."""
     if pa.types.is_struct(data_type):
         return pa.struct([(f.name, plain_type(f.type)) for f in data_type])
+    if pa.types.is_list(data_type):
+        return pa.list_(plain_type(data_type.value_type))
     return data_type
 
 

@@ -160,7 +160,7 @@ class _FeedBinder:
         for query in queries:
             for reason in (AGGREGATES[call.function].refusal(call, types) for call in query.calls):
                 if reason is not None:
-                    raise refuse(query, reason, "Cast the argument, or run this query outside weft.")
+                    raise refuse(query, reason, "Use an argument of another type, or run this query outside weft.")
         return types
 
     def _feed(self, number: int, served: _Served) -> NativeFeed:
