@@ -55,7 +55,8 @@ def _screen_call(source: Source, tokens: Tokens, i: int, aggregates: str | None)
         raise source.refuse(start, stop, reason, "Do it on the stream before you hand it to weft.")
     if name == "session_window":
         reason = "a session's edges depend on the data, so no two queries can share slices of it."
-        raise source.refuse(start, stop, reason, "Run this query outside weft, or use window(ts, '10 minutes') if fixed windows will do.")
+        way_out = "Run this query outside weft, or use window(ts, '10 minutes') if fixed windows will do."
+        raise source.refuse(start, stop, reason, way_out)
     if name in OTHER_AGGREGATES or aggregate_named(name):
         _screen_aggregate(source, tokens, i, end, aggregates)
 
