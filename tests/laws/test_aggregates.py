@@ -81,6 +81,7 @@ LIFTS: dict[str, Lift] = {
     "rows": (lambda rows: (len(rows),), (LONG,)),
     "count": (lambda rows: (len(values(rows)),), (LONG,)),
     "sum": (native("sum"), (LONG,)),
+    "sum_or_null": (lambda rows: (*native("sum")(rows), False), (pa.decimal128(38, 0), pa.bool_())),
     **{name: (native(name), (LONG,)) for name in ("max", "min", "bit_and", "bit_or", "bit_xor")},
     **{name: (chosen(name), (LONG, LONG)) for name in ("max_by", "min_by")},
     **{f"moments_{n}": (numbers(*MOMENTS[:n]), (LONG, *[DOUBLE] * n)) for n in (2, 3, 4)},

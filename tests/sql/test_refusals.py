@@ -33,7 +33,7 @@ def test_a_refusal_shows_the_place_the_reason_and_the_way_out() -> None:
         "line 4, column 2: collect_list(price) keeps every row, so its windows cannot be built from partial results.\n"
         "    \tcollect_list(price)\n"
         "    \t^^^^^^^^^^^^^^^^^^^\n"
-        "Use collect_set, approx_top_k or count(DISTINCT ...), or run this query outside weft."
+        "Run this query outside weft, or use collect_set, approx_top_k or count(DISTINCT ...) if less will do."
     )
     assert (error.line, error.column) == (4, 2)
 

@@ -50,7 +50,9 @@ def read_call(source: Source, node: Node) -> Call:
         star = arg.kind == "star"
         if star and (not spelling.star or len(args) > 1 or len(arg.tokens) > 1):
             reason = f"{node.name}({canonical(arg.tokens)}) names no column."
-            raise source.refuse(arg.start, arg.end, reason, "Write count(*), or name a column.")
+            columns = "(DISTINCT a, b)" if node.distinct else "(a, b)"
+            way_out = f"Name the columns, as in {node.name}{columns if spelling.star or node.distinct else '(x)'}."
+            raise source.refuse(arg.start, arg.end, reason, way_out)
     # count(1) and count('x') count every row.
     never_null = all(a.kind == "star" or (a.kind == "literal" and a.name != "null") for a in args)
     counts_rows = never_null and spelling.star

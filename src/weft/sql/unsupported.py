@@ -55,7 +55,8 @@ def _screen_call(source: Source, tokens: Tokens, i: int, aggregates: str | None)
         raise source.refuse(start, stop, reason, "Do it on the stream before you hand it to weft.")
     if name == "session_window":
         reason = "a session's edges depend on the data, so no two queries can share slices of it."
-        raise source.refuse(start, stop, reason, "Use window(ts, '10 minutes'), or run this query outside weft.")
+        way_out = "Run this query outside weft, or use window(ts, '10 minutes') if fixed windows will do."
+        raise source.refuse(start, stop, reason, way_out)
     if name in OTHER_AGGREGATES or aggregate_named(name):
         _screen_aggregate(source, tokens, i, end, aggregates)
 
@@ -73,7 +74,7 @@ def _screen_aggregate(source: Source, tokens: Tokens, i: int, end: int, aggregat
     if name in KEEPS_ROWS:
         raise source.refuse(
             start, stop, f"{text} keeps every row, so its windows cannot be built from partial results.",
-            "Use collect_set, approx_top_k or count(DISTINCT ...), or run this query outside weft.",
+            "Run this query outside weft, or use collect_set, approx_top_k or count(DISTINCT ...) if less will do.",
         )  # fmt: skip
     if name in OTHER_AGGREGATES:
         served = sorted(name for name, aggregate in AGGREGATES.items() if not aggregate.spelling.shown)
@@ -84,7 +85,7 @@ def _screen_aggregate(source: Source, tokens: Tokens, i: int, end: int, aggregat
     spelling = AGGREGATES[aggregate_named(name) or name].spelling
     if distinct and spelling.repeats and not spelling.distinct:
         reason = f"{text} would have to keep every value of a window."
-        way_out = f"Use {name} without DISTINCT, or run this query outside weft."
+        way_out = f"Run this query outside weft, or use {name} without DISTINCT if repeated values may count."
         raise source.refuse(start, stop, reason, way_out)
     screen(source, inside, aggregates=f"the arguments of {name}")
     for words in (["WITHIN", "GROUP"], ["FILTER"]):

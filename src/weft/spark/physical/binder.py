@@ -168,7 +168,7 @@ class _FeedBinder:
                 if not aggregate.takes_void and any(types[argument] == "void" for argument in call.arguments):
                     reason = f"an argument of {call.function} is NULL and has no type"
                 if reason is not None:
-                    raise refuse(query, reason, "Cast the argument, or run this query outside weft.")
+                    raise refuse(query, reason, "Use an argument of another type, or run this query outside weft.")
         return types
 
     def _feed(self, number: int, served: _Served) -> NativeFeed:

@@ -376,11 +376,6 @@ class SessionSettings:
     def zone(self) -> tzinfo:
         return session_zone(self.unserved.get(TIME_ZONE, "UTC")) or UTC
 
-    @property
-    def zone_has_gaps(self) -> bool:
-        """Whether some local times do not exist in the session's time zone."""
-        return not same_offset_always(session_zone(self.unserved.get(TIME_ZONE, "UTC")))
-
     def refuse_text(self, acq: ACQ, stream: StructType) -> None:
         """Refuse what a setting concerns by its text alone; before Spark analyses it, which may fail on it."""
         self._refuse(acq, lambda rule, value: rule.in_text(acq, stream))

@@ -8,6 +8,6 @@ INSERT INTO answers SELECT * FROM volume;
 
 SELECT count(*) AS n FROM trades GROUP BY window(ts, '1 minute');
 
-SELECT symbol, count(DISTINCT venue, side) AS places
+SELECT symbol, sum(DISTINCT side) AS places
 FROM trades
 GROUP BY symbol, window(ts, '1 minute');
