@@ -1,180 +1,30 @@
 """The law of whole queries: weft refuses a query at registration, or answers as `spark.sql`, or both fail.
 
-    case = draw_case(spark, seed=7)          # a session's settings, a table, twenty queries
-    for finding in check_together(case):
-        print(finding.shrunk().script)
+    case = draw_case(spark, "7", SparkFunctions(spark))   # a session's settings, a table, twenty queries
+    for finding in check_together(case).findings:
+        print(shrink(finding).case.script)
 
-`python -m tests.support.exactly_spark --seed 7 --queries 10000` runs for hours and prints what it finds.
+`python -m tests.support.exactly_spark_soak --seed 7 --queries 10000` does so for hours.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from random import Random
-from time import monotonic
+from dataclasses import dataclass, replace
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import weft
-from tests.support.known_findings import is_rare, known
-from tests.support.query_pool import CallDrawer, column_exprs
-from tests.support.query_values import RandomQuery, expr
-from tests.support.random_queries import QueryDrawer
-from tests.support.random_rows import RandomTable, random_table
+from tests.support.known_findings import known
+from tests.support.query_values import RandomQuery
+from tests.support.random_cases import Case
 from tests.support.same_answers import Answer, differences, read_answer
-from tests.support.spark_functions import SparkFunctions
-
-TOGETHER = 20
-"""Queries of a group. They share a table, settings, and arguments."""
-
-CALLS = 25
-"""Calls of Spark's functions that the queries of a group draw from."""
-
-ZONES = ("UTC", "America/New_York", "Asia/Kolkata")
-
-# Cases
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a user sets on a session that changes answers."""
-
-    ansi: bool = True
-    zone: str = "UTC"
-    case_sensitive: bool = False
-
-    @property
-    def conf(self) -> dict[str, str]:
-        return {
-            "spark.sql.ansi.enabled": str(self.ansi).lower(),
-            "spark.sql.session.timeZone": self.zone,
-            "spark.sql.caseSensitive": str(self.case_sensitive).lower(),
-        }
-
-
-QUICK = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
-"""Interpreting beats compiling for a few rows."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """Queries over one table in a session with some settings."""
-
-    spark: Any = field(repr=False, compare=False)
-    settings: Settings
-    table: RandomTable
-    queries: tuple[RandomQuery, ...]
-    seed: str
-
-    @cached_property
-    def quick(self) -> Any:
-        """A session for Spark's side."""
-        return self._session(QUICK, self.table)
-
-    @cached_property
-    def compiled(self) -> Any:
-        """Spark's side as users run it, for a second opinion."""
-        return self._session({}, self.table)
-
-    @cached_property
-    def reversed(self) -> Any:
-        """The rows in another order: where Spark's answer changes with it, there is none to compare with."""
-        return self._session(QUICK, self.table.with_rows(self.table.rows[::-1]))
-
-    def _session(self, conf: Mapping[str, str], table: RandomTable) -> Any:
-        session = self.spark.newSession()
-        for name, value in {**self.settings.conf, **conf}.items():
-            session.conf.set(name, value)
-        session.sql(table.select).coalesce(1).createOrReplaceTempView("stream")
-        return session
-
-    @cached_property
-    def stream(self) -> Any:
-        """The table as weft takes it."""
-        session = self.spark.newSession()
-        for name, value in self.settings.conf.items():
-            session.conf.set(name, value)
-        return session.sql(self.table.select)
-
-    def with_queries(self, queries: Sequence[RandomQuery]) -> Case:
-        """Other queries, over the same sessions."""
-        other = replace(self, queries=tuple(queries))
-        for name in ("quick", "compiled", "reversed", "stream"):
-            if name in self.__dict__:
-                other.__dict__[name] = self.__dict__[name]
-        return other
-
-    @property
-    def script(self) -> str:
-        """A Python script that shows both sides."""
-        texts = ",\n    ".join(repr(q.weft_sql) for q in self.queries)
-        same = all(q.weft_sql == q.spark_sql for q in self.queries)
-        spark = "queries" if same else "[\n    " + ",\n    ".join(repr(q.spark_sql) for q in self.queries) + ",\n]"
-        return f'''import weft
-from weft.spark import local_session
-
-spark = local_session({{"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"}})
-for name, value in {self.settings.conf!r}.items():
-    spark.conf.set(name, value)
-stream = spark.sql(r"""{self.table.select}""")
-stream.coalesce(1).createOrReplaceTempView("stream")
-queries = [
-    {texts},
-]
-for text in {spark}:
-    spark.sql(text).show(100, False)
-for name, rows in weft.weave(stream, queries, event_time="ts").answers().items():
-    rows.show(100, False)
-'''
-
-
-def draw_case(spark: Any, seed: str, functions: SparkFunctions, size: int = TOGETHER) -> Case:
-    """A case by its seed alone."""
-    random = Random(seed)
-    settings = Settings(random.random() < 0.7, random.choice(ZONES), random.random() < 0.2)
-    table = random_table(random, settings.case_sensitive)
-    case = Case(spark, settings, table, (), seed)
-    frame = case.quick.table("stream")
-    types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
-    columns = column_exprs(table, types)
-    if not settings.case_sensitive:
-        columns += tuple(
-            expr(c.type, c.sql.swapcase(), tame=c.tame) for c in random.sample(columns, 3) if "`" not in c.sql
-        )
-    pool = CallDrawer(random, functions, frame, columns).draw(CALLS)
-    drawer = QueryDrawer(random, table, pool)
-    return case.with_queries([_draw_query(random, drawer, case) for _ in range(size)])
-
-
-def _draw_query(random: Random, drawer: QueryDrawer, case: Case) -> RandomQuery:
-    """A query, mostly one that Spark's analyser accepts and that has no known defect."""
-    invalid, defective = random.random() < 0.03, random.random() < 0.02
-    for _ in range(20):
-        query = drawer.query()
-        if is_rare(query.spark_sql, case.settings.conf) and not defective:
-            continue
-        if invalid or _analyses(case.quick, query):
-            break
-    return query
-
-
-def _analyses(session: Any, query: RandomQuery) -> bool:
-    try:
-        session.sql(query.spark_sql)
-    except (PySparkException, Py4JError):
-        return False
-    return True
-
+from weft.spark.sinks.simple import MemorySink
 
 # What each side says
 
@@ -239,10 +89,6 @@ class Finding:
     def report(self) -> str:
         queries = "\n".join(f"  {q.weft_sql}" for q in self.case.queries)
         return f"{self.kind}: {self.detail}\n{queries}\n  {self.case.settings}, seed {self.case.seed}"
-
-    def shrunk(self, seconds: float = 60) -> Finding:
-        """The smallest case found in that time with a finding of the same kind."""
-        return Shrinking(self, monotonic() + seconds).run()
 
 
 def check_alone(case: Case) -> Finding | None:
@@ -376,14 +222,24 @@ def ask_together(case: Case) -> tuple[dict[RandomQuery, Answer] | None, list[int
     """Answers; or the places of the queries that an error names; or what was raised."""
     try:
         job = weft.weave(case.stream, [q.weft_sql for q in case.queries], event_time="ts")
-        frames = list(job.answers().values())
-        with ThreadPoolExecutor(2) as pool:
-            return dict(zip(case.queries, pool.map(read_answer, frames))), [], ""
+        frames = _frames_in_memory(job, case.quick)
+        return {query: read_answer(frame) for query, frame in zip(case.queries, frames)}, [], ""
     except weft.WeftError as error:
         names = sorted({int(n) - 1 for n in re.findall(r"\bq(\d+) cannot be answered", str(error))})
         return None, [n for n in names if n < len(case.queries)], _last(error)
     except Exception as error:
         return None, [], _last(error)
+
+
+def _frames_in_memory(job: Any, session: Any) -> list[Any]:
+    """What `job.answers()` gives without its files: twenty queries are read in a tenth of the time."""
+    sink = MemorySink()
+    job.run_bounded(sink)
+    tables = sink.tables()
+    return [
+        session.createDataFrame(tables[name], schema=from_arrow_schema(tables[name].schema, prefer_timestamp_ntz=True))
+        for name in (query.name for query in job.plan.workload)
+    ]
 
 
 def _judge_together(
@@ -430,77 +286,3 @@ def _find_culprits(case: Case, raised: str) -> tuple[set[RandomQuery], list[Find
     # A query that fails on a row must be named even if others are in the job.
     findings += [Finding("names no query together", raised, case)] if not findings else []
     return dropped, findings
-
-
-# Shrinking
-
-
-@dataclass
-class Shrinking:
-    """Takes away from a case what its finding does not need, until the time is over."""
-
-    finding: Finding
-    until: float
-
-    def run(self) -> Finding:
-        self._queries()
-        improved = True
-        while improved and monotonic() < self.until:
-            improved = any(self._try_query(i) for i in range(len(self.finding.case.queries)))
-        self._rows()
-        self._columns()
-        return self.finding
-
-    def _queries(self) -> None:
-        for query in self.finding.case.queries[::-1]:
-            left = [q for q in self.finding.case.queries if q != query]
-            if left and monotonic() < self.until:
-                self._keep(self.finding.case.with_queries(left))
-
-    def _try_query(self, place: int) -> bool:
-        queries = self.finding.case.queries
-        for simpler in queries[place].simpler:
-            if monotonic() > self.until:
-                return False
-            if self._keep(self.finding.case.with_queries((*queries[:place], simpler, *queries[place + 1 :]))):
-                return True
-        return False
-
-    def _rows(self) -> None:
-        size = len(self.finding.case.table.rows) // 2
-        while size and monotonic() < self.until:
-            begin = 0
-            while begin < len(rows := self.finding.case.table.rows) and monotonic() < self.until:
-                left = (*rows[:begin], *rows[begin + size :])
-                if not left or not self._keep(_fresh(self.finding.case, self.finding.case.table.with_rows(left))):
-                    begin += size
-            size //= 2
-
-    def _columns(self) -> None:
-        text = " ".join(q.spark_sql for q in self.finding.case.queries)
-        used = self.finding.case.table.only(lambda column: _names(column.name, text))
-        self._keep(_fresh(self.finding.case, used))
-
-    def _keep(self, case: Case) -> bool:
-        found = again(case, self.finding.kind)
-        if found is None or found.known != self.finding.known:
-            return False
-        self.finding = found
-        return True
-
-
-def _names(column: str, text: str) -> bool:
-    return re.search(rf"(?<![\w'])`?{re.escape(column)}`?(?!\w)", text, re.IGNORECASE) is not None
-
-
-def _fresh(case: Case, table: RandomTable) -> Case:
-    return Case(case.spark, case.settings, table, case.queries, case.seed)
-
-
-def again(case: Case, kind: str) -> Finding | None:
-    """A finding of that kind for the case, if it has one."""
-    try:
-        found = check_together(case).findings if "together" in kind else [check_alone(case)]
-    except AnalysisException:  # the table without a column
-        return None
-    return next((f for f in found if f is not None and f.kind == kind), None)

@@ -15,16 +15,23 @@ from itertools import count
 from time import monotonic
 from typing import Any
 
-from tests.support.exactly_spark import TOGETHER, Case, Finding, Together, check_alone, check_together, draw_case
+from tests.support.exactly_spark import Finding, Together, check_alone, check_together
+from tests.support.random_cases import TOGETHER, Case, draw_case
+from tests.support.shrinking import shrink
 from tests.support.spark_functions import SparkFunctions
 
 Report = Callable[[str], object]
 
 
 def run(
-    spark: Any, seed: str, queries: int, seconds: float = float("inf"), shrink: float = 60, report: Report = print
+    spark: Any,
+    seed: str,
+    queries: int,
+    seconds: float = float("inf"),
+    shrink_seconds: float = 60,
+    report: Report = print,
 ) -> list[Finding]:
-    """What so many queries find, known findings aside; the first of each kind is shrunk for `shrink` seconds."""
+    """What so many queries find, known findings aside; the first of each kind is shrunk."""
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # failing queries are no news here
     functions, progress = SparkFunctions(spark), Progress(seed)
     for group in count():
@@ -36,7 +43,7 @@ def run(
         progress.add(case, together)
         for finding in (*together.findings, *([alone] if alone else [])):
             if progress.is_news(finding):
-                finding = finding.shrunk(shrink)
+                finding = shrink(finding, shrink_seconds)
                 report(f"\n{finding.report}\n{finding.case.script}")
         report(str(progress))
     return progress.found

@@ -106,19 +106,13 @@ class CallDrawer:
 
     def draw(self, count: int, failing: int = 2) -> Pool:
         """A pool with so many calls. Later calls may have earlier ones as arguments."""
-        calls: list[Expr] = []
-        partial: list[Expr] = []
+        typed: list[Expr] = []
         for _ in range(count * 20):
-            if len(calls) >= count:
-                break
-            call = self._call((*self._columns, *calls))
-            if call is None:
-                continue
-            if self._evaluates(call):
-                calls.append(call)
-            elif len(partial) < failing:
-                partial.append(call)
-        return Pool(self._columns, tuple(calls), tuple(partial))
+            if len(typed) < count and (call := self._call((*self._columns, *typed))):
+                typed.append(call)
+        calls = typed if self._evaluates(typed) else [call for call in typed if self._evaluates([call])]
+        partial = [call for call in typed if call not in calls]
+        return Pool(self._columns, tuple(calls), tuple(partial[:failing]))
 
     def _call(self, arguments: tuple[Expr, ...]) -> Expr | None:
         name = self._random.choice(self._functions.names)
@@ -152,9 +146,9 @@ class CallDrawer:
             return None
         return Expr(untyped.parts, fields[0].dataType.simpleString())
 
-    def _evaluates(self, call: Expr) -> bool:
+    def _evaluates(self, calls: list[Expr]) -> bool:
         try:
-            self._frame.selectExpr(call.sql)._jdf.queryExecution().executedPlan().executeCollect()
+            self._frame.selectExpr(*(call.sql for call in calls))._jdf.queryExecution().executedPlan().executeCollect()
         except (PySparkException, Py4JError):
             return False
         return True

@@ -33,7 +33,8 @@ class TableColumn:
 
 
 def quoted(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else f"`{name.replace('`', '``')}`"
+    plain = name.isidentifier() and name.isascii() and name != "select"
+    return name if plain else f"`{name.replace('`', '``')}`"
 
 
 def one_of(*cells: str) -> Draw:
