@@ -32,9 +32,12 @@ GUARDED = (
 KNOWN: tuple[Known, ...] = (
     Known(
         "WHERE does not guard arguments and keys",
-        rf"SELECT (?!.*CASE WHEN.*FROM).*({GUARDED}).* FROM stream.* WHERE ",
+        rf"(?=.*({GUARDED}))(?=.*FROM stream( \[[^]]*\])? WHERE )",
         r"^(fails|raises).*(CAST_|DIVIDE_BY_ZERO|OVERFLOW|INVALID_ARRAY_INDEX|INVALID_INPUT|REMAINDER|VALUE_OUT_OF_RANGE)",
     ),
+    Known("FILTER does not guard max_by", rf"(max|min)_by\(({GUARDED}).*FILTER", "^(fails|raises)"),
+    Known("count of what is never NULL", r"count\(", "^fails", rare=False),
+    Known("HAVING that Spark evaluates before the aggregates", " HAVING ", "^fails", rare=False),
     Known("ordering by struct or array", r"struct\(k, id\)|array\(id\)|(max|min)\((DISTINCT )?(arr|texts|st)\)"),
     Known(
         "ordering by struct or array, of a function's result",
@@ -48,7 +51,7 @@ KNOWN: tuple[Known, ...] = (
         r"(?<!WHERE )(window\.(start|end) (>|<=|>=|BETWEEN)|TIMESTAMP'|:timestamp|AS timestamp)",
     ),
     Known("collations", r"\bcol\b|collate"),
-    Known("two output columns of one name", outcome=r"raises at run time.*o\d+\.parquet", rare=False),
+    Known("two output columns of one name", outcome=r"raises.*(o\d+\.parquet|COLUMN_ALREADY_EXISTS)", rare=False),
     Known("struct fields that need backquotes", r"GROUP BY (.*, )?(stream\.)?st,"),
     Known("struct fields that need backquotes, together", r"\bst\b", "PARSE_SYNTAX_ERROR", rare=False),
     Known("GROUP BY a map", r"GROUP BY (.*, )?map,", "HASH_MAP_TYPE"),

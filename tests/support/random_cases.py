@@ -77,6 +77,13 @@ class Case:
         """The rows in another order: where Spark's answer changes with it, there is none to compare with."""
         return self._session(QUICK, self.table.with_rows(self.table.rows[::-1]))
 
+    @cached_property
+    def shuffled(self) -> tuple[Any, ...]:
+        """The rows in three more orders."""
+        rows, random = self.table.rows, Random(self.seed)
+        orders = [random.sample(rows, len(rows)) for _ in range(3)]
+        return tuple(self._session(QUICK, self.table.with_rows(order)) for order in orders)
+
     def _session(self, conf: Mapping[str, str], table: RandomTable) -> Any:
         session = self.spark.newSession()
         for name, value in {**self.settings.conf, **conf}.items():
@@ -95,7 +102,7 @@ class Case:
     def with_queries(self, queries: Sequence[RandomQuery]) -> Case:
         """Other queries, over the same sessions."""
         other = replace(self, queries=tuple(queries))
-        for name in ("quick", "compiled", "reversed", "stream"):
+        for name in ("quick", "compiled", "reversed", "shuffled", "stream"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
         return other

@@ -51,6 +51,9 @@ def _is_readable(type: str) -> bool:
 def _as_text(name: str, type: str) -> str:
     if type.startswith("string collate"):  # which of 'a' and 'A' stands for both is not determined
         return f"lower(CAST({name} AS STRING) COLLATE UTF8_BINARY)"
+    if type.startswith("array<"):
+        inner = type.removeprefix("array<").removesuffix(">")
+        return f"transform({name}, x -> {_as_text('x', inner)})"
     if type == "timestamp":
         return f"unix_micros({name})"
     if type.startswith("variant"):
@@ -79,7 +82,7 @@ def differences(
                 actual, expected, f"{len(ours.get(shape, ()))} instead of {len(theirs.get(shape, ()))} times {shape}"
             )
         for left, right in zip(sorted(ours[shape]), sorted(theirs[shape])):
-            if not all(math.isclose(a, b, rel_tol=relative, abs_tol=1e-300) for a, b in zip(left, right)):
+            if not all(math.isclose(a, b, rel_tol=relative, abs_tol=1e-12) for a, b in zip(left, right)):
                 return _differ(actual, expected, f"{left} instead of {right} at {shape}")
     return None
 
