@@ -20,7 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import weft
-from tests.support.known_findings import known
+from tests.support.known_findings import is_rare, known
 from tests.support.query_values import RandomQuery
 from tests.support.random_cases import Case
 from tests.support.same_answers import Answer, differences, read_answer
@@ -125,7 +125,11 @@ def _judge(
     if isinstance(actual, Failed):
         if not isinstance(expected, Answer) or ("OVERFLOW" in actual.message and _overflows_in_some_order(case)):
             return None
+        if not isinstance(ask_spark(case.compiled, case.queries[0]), Answer):
+            return None  # Spark fails too, as users run it
         return Finding("fails, Spark answers", actual.message, case)
+    if isinstance(expected, Failed):
+        expected = ask_spark(case.compiled, case.queries[0])
     if not isinstance(expected, Answer):
         spark = "refuses" if isinstance(expected, Refused) else "fails"
         return Finding(f"answers, Spark {spark}", expected.message, case)
@@ -219,7 +223,7 @@ def _run(
         return answers, set(), list(_judge_together(case, expected, answers))
     if names:
         dropped = {case.queries[i] for i in names}
-        wrong = [q for q in dropped if isinstance(expected[q], Answer)]
+        wrong = [q for q in dropped if _judge(case.with_queries([q]), expected[q], Failed(raised), "")]
         found = [_alone_or(case, q, Finding("fails together, Spark answers", raised, case)) for q in wrong]
         return None, dropped, found
     return None, *_find_culprits(case, raised)
@@ -255,15 +259,9 @@ def _judge_together(
     for query, actual in answers.items():
         finding = _judge(case.with_queries([query]), expected[query], actual, "")
         if finding is not None:
-            yield _alone_or(
-                case,
-                query,
-                replace(
-                    finding,
-                    kind=f"together {finding.kind}",
-                    case=case.with_queries([query, *(q for q in case.queries if q != query)]),
-                ),
-            )
+            others = [q for q in case.queries if q != query]
+            both = replace(finding, kind=f"together {finding.kind}", case=case.with_queries([query, *others]))
+            yield _alone_or(case, query, both)
 
 
 def _alone_or(case: Case, query: RandomQuery, together: Finding) -> Finding:
@@ -289,7 +287,8 @@ def _find_culprits(case: Case, raised: str) -> tuple[set[RandomQuery], list[Find
             dropped |= culprits
             findings += found
     if not dropped:
-        return set(case.queries), [Finding("raises together", raised, case)]
+        rare = {q for q in case.queries if is_rare(q.spark_sql, case.settings.conf)}
+        return rare or set(case.queries), [Finding("raises together", raised, case)]
     # A query that fails on a row must be named even if others are in the job.
     findings += [Finding("names no query together", raised, case)] if not findings else []
     return dropped, findings

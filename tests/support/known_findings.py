@@ -38,6 +38,7 @@ KNOWN: tuple[Known, ...] = (
     Known("FILTER does not guard max_by", rf"(max|min)_by\(({GUARDED}).*FILTER", "^(fails|raises)"),
     Known("count of what is never NULL", r"count\(", "^fails", rare=False),
     Known("HAVING that Spark evaluates before the aggregates", " HAVING ", "^fails", rare=False),
+    Known("what Spark's optimizer never evaluates", r"(map|array|struct)\(", "^fails", rare=False),
     Known("ordering by struct or array", r"struct\(k, id\)|array\(id\)|(max|min)\((DISTINCT )?(arr|texts|st)\)"),
     Known(
         "ordering by struct or array, of a function's result",

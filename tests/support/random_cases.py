@@ -158,7 +158,7 @@ def _draw_settings(random: Random) -> Settings:
 
 def _draw_query(random: Random, drawer: QueryDrawer, case: Case) -> RandomQuery:
     """A query, mostly one that Spark's analyser accepts and that has no known defect."""
-    invalid, defective = random.random() < 0.03, random.random() < 0.02
+    invalid, defective = random.random() < 0.03, random.random() < 0.01
     for _ in range(20):
         query = drawer.query()
         if is_rare(query.spark_sql, case.settings.conf) and not defective:

@@ -242,12 +242,13 @@ class QueryDrawer:
         return expr("bigint", "count_if(", condition, ")"), guard, False
 
     def _sum(self) -> tuple[Expr, Expr | None, bool]:
-        name = self._random.choice(
-            ("sum", "sum", "avg", "mean") if self._random.random() < 0.97 else ("try_sum", "try_avg")
-        )
-        if self._random.random() < 0.15:
-            texts = self._random.random() < 0.1
+        """Means of wild integers are left out: Spark adds them as doubles, so their last digits depend on the order."""
+        random = self._random
+        name = random.choice(("sum", "sum", "avg", "mean") if random.random() < 0.97 else ("try_sum", "try_avg"))
+        if random.random() < 0.15:
+            texts = random.random() < 0.1
             value, guard = self._argument(lambda e: is_summed(e) and (texts or e.type != "string"))
+            name = "sum" if value.type in (*INTEGERS, "string") else name
         else:
             value, guard = self._tame()
         return expr(_summed(name, value.type), f"{name}(", value, ")"), guard, False
