@@ -64,7 +64,7 @@ def _last(error: BaseException) -> str:
     lines = [
         line.strip() for line in str(error).strip().splitlines() if re.match(r"^\s*[\w.]+(Error|Exception)\b", line)
     ]
-    return f"{type(error).__name__}: {_line(error)}" + (f" ... {lines[-1][:300]}" if len(lines) > 1 else "")
+    return f"{type(error).__name__}: {_line(error)}" + (f" ... {lines[-1][:300]}" if lines else "")
 
 
 # Findings

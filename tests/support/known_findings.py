@@ -43,7 +43,7 @@ KNOWN: tuple[Known, ...] = (
     Known(
         "ordering by struct or array, of a function's result",
         r"\b(max|min)(_by)?\(",
-        r"raises at run time.*PythonException",
+        r"(raises|names no query).*PythonException",
         rare=False,
     ),
     Known("caseSensitive", settings={"spark.sql.caseSensitive": "true"}),
