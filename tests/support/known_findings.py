@@ -35,7 +35,17 @@ KNOWN: tuple[Known, ...] = (
         rf"(?=.*({GUARDED}))(?=.*FROM stream( \[[^]]*\])? WHERE )",
         r"^(fails|raises).*(CAST_|DIVIDE_BY_ZERO|OVERFLOW|INVALID_ARRAY_INDEX|INVALID_INPUT|REMAINDER|VALUE_OUT_OF_RANGE)",
     ),
-    Known("FILTER does not guard max_by", rf"(max|min)_by\(({GUARDED}).*FILTER", "^(fails|raises)"),
+    Known(
+        "FILTER does not guard max_by and first",
+        rf"(max_by|min_by|first\w*|last\w*|any_value)\(({GUARDED}).*FILTER",
+        "^(fails|raises)",
+    ),
+    Known(
+        "Spark's count(DISTINCT) is not guarded by FILTER",
+        r"count\(DISTINCT .*FILTER",
+        "answers, Spark fails",
+        rare=False,
+    ),
     Known("count of what is never NULL", r"count\(", "^fails", rare=False),
     Known("HAVING that Spark evaluates before the aggregates", " HAVING ", "^fails", rare=False),
     Known("what Spark's optimizer never evaluates", r"(map|array|struct)\(", "^fails", rare=False),
