@@ -38,7 +38,8 @@ test: jdk $(STAMP) ## all tests but slow ones; ARGS="-k name" for some of them
 test-slow: jdk $(STAMP) ## slow tests: kills, clusters, Kafka, Postgres, the page in a browser, notebooks, long laws
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
-soak: jdk $(STAMP) ## the tests that draw at random, ten times as long: a hundred and more kills, thousands of scripts
+soak: jdk $(STAMP) ## what is drawn at random, for hours; WEFT_SEED=7 WEFT_QUERIES=50000 for other queries or more of them
+	$(BIN)/python -m tests.support.exactly_spark_soak
 	WEFT_SOAK=10 $(BIN)/python -m pytest tests/spark/queries tests/spark/execution tests/laws/test_pipeline.py -k "script or random_moments or pipeline" $(ARGS)
 
 kills: jdk $(STAMP) ## one job, killed a hundred times at random moments: every answer is there, once
