@@ -14,8 +14,13 @@ PROTOCOLS = {"_repr_html_", "_replace", "_asdict", "_fields"}
 """Public, though their names begin with an underscore: those of IPython and of named tuples."""
 
 ALLOWED = {
-    ("tests/kernels/test_cache.py", name): "numba tells the file of a kernel that is not compiled yet nowhere else"
-    for name in ("_cache", "_cache_file", "_index_name", "_name")
+    **{
+        ("tests/kernels/test_cache.py", name): "numba tells the file of a kernel that is not compiled yet nowhere else"
+        for name in ("_cache", "_cache_file", "_index_name", "_name")
+    },
+    ("tests/support/query_pool.py", "_jdf"): "PySpark runs an executed plan without a job nowhere else",
+    ("tests/support/spark_functions.py", "_jsparkSession"): "PySpark lists Spark's functions without their classes",
+    ("tests/support/spark_functions.py", "_jvm"): "PySpark lists Spark's functions without their classes",
 }
 
 BY_NAME = {"setattr", "delattr", "getattr", "hasattr"}

@@ -1,6 +1,6 @@
 """What a refusal advises is run: where plain Spark answers the refused text, the advised text gives the same rows.
 
-The table has advice that rewrites a query, not all of it yet: the refused text, words of the advice, and the text after it.
+The table has most of the advice that rewrites a query: the refused text, words of the advice, and the advised text.
 Advice to run a query elsewhere, or to use another aggregate if less will do, promises no equal rows and is not here.
 """
 
