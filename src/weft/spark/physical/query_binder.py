@@ -19,7 +19,7 @@ from weft.model import ACQ, Call, Expression, Output, Window
 from weft.spark.physical.analyzer import Analyzer
 from weft.spark.physical.arrow_types import NoArrowType, arrow_type, has_map
 from weft.spark.physical.collations import refuse_collated_answers
-from weft.spark.physical.settings import BoundTypes
+from weft.spark.physical.setting_concerns import BoundTypes
 from weft.sql import refuse, standing_in
 
 ANY_WINDOW = Window(1, 1)
