@@ -20,7 +20,7 @@ SPARK_LAYERS = (
     ("physical",),
     ("checkpoint",),
     ("sinks", "sources"),
-    ("connectors", "session", "keywords", "options", "errors", "files", "logs", "worker"),
+    ("connectors", "session", "keywords", "options", "errors", "files", "logs", "sql_types", "worker"),
 )
 """The rooms of `weft.spark`: each imports from rooms below its own alone, and from itself."""
 

@@ -94,3 +94,17 @@ def test_a_time_without_a_zone_counts_in_no_zone(spark: Any) -> None:
     answers = weft.weave(table, text).answers()["q1"].toArrow()
     assert answers.num_rows == 4
     assert_same_rows(answers, session.sql(text).toArrow(), text=text)
+
+
+@pytest.mark.parametrize("phantoms", ["never", "always"])
+def test_fields_whose_names_need_backquotes_are_keys_and_arguments(spark: Any, rows: pa.Table, phantoms: str) -> None:
+    table = spark.createDataFrame(rows).selectExpr("ts", "k", "named_struct('a b', k, 'c``d', id) AS st")
+    texts = [
+        "SELECT st, window.start AS w, count(*) AS n FROM stream GROUP BY st, window(ts, '4 seconds')",
+        "SELECT st.`a b` AS g, window.start AS w, max(st) AS x FROM stream GROUP BY st.`a b`, window(ts, '4 seconds')",
+        "SELECT k, window.start AS w, max(st.`c``d`) AS x FROM stream GROUP BY k, window(ts, '4 seconds')",
+    ]
+    session = spark.newSession()
+    session.createDataFrame(table.toArrow()).createOrReplaceTempView("stream")
+    for frame, text in zip(weft.weave(table, texts, phantoms=phantoms).answers().values(), texts, strict=True):
+        assert_same_rows(frame.toArrow(), session.sql(text).toArrow(), text=text)

@@ -20,6 +20,7 @@ from weft.spark.partial.row_exchange import send_rows
 from weft.spark.physical.columns import LATEST, PhysicalColumns
 from weft.spark.physical.expressions import Texts, as_partials, from_rows, from_table, signed
 from weft.spark.physical.plan import FromRows, FromTables, HashTables, NativeFeed, NativeTable, PhysicalPlan
+from weft.spark.sql_types import column_types
 
 
 def sub_aggregate(
@@ -209,7 +210,7 @@ def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], physical: Physical
 
     A feed with a table of its own is unchanged: it has one partial per group already.
     """
-    types = dict(finer.dtypes)
+    types = column_types(finer)
     columns, words = physical.columns, _words(physical.feeds)
     slots = {
         name: types[column]
@@ -230,7 +231,7 @@ def _roll_up(finer: DataFrame, tables: Sequence[NativeTable], physical: Physical
 
 def _merge(partials: DataFrame, physical: PhysicalPlan, bucket_map: BucketMap) -> DataFrame:
     """One partial per group, in its bucket. Partials are few here: they are merged where they arrive, not before."""
-    types, columns = dict(partials.dtypes), physical.columns
+    types, columns = column_types(partials), physical.columns
     aggregates = {
         # A sum of sums of decimals would be wider than the sum that it is.
         name: f"CAST({columns.merges.get(name, f'first({name})')} AS {types[name]})"

@@ -20,6 +20,7 @@ from weft.spark.physical.analyzer import Analyzer
 from weft.spark.physical.arrow_types import NoArrowType, arrow_type, has_map
 from weft.spark.physical.collations import refuse_collated_answers
 from weft.spark.physical.setting_concerns import BoundTypes
+from weft.spark.sql_types import sql_type
 from weft.sql import refuse, standing_in
 
 ANY_WINDOW = Window(1, 1)
@@ -51,7 +52,7 @@ class QueryBinder:
     def types(self, expressions: Sequence[str]) -> dict[str, str]:
         """The Spark type of each scalar expression."""
         types = self._analyzer.types(expressions, self._event_micros)
-        return {e: type_.simpleString() for e, type_ in zip(expressions, types, strict=True)}
+        return {e: sql_type(type_) for e, type_ in zip(expressions, types, strict=True)}
 
     def key_types(self, acq: ACQ) -> list[pa.DataType]:
         """The Arrow types of a query's keys."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from weft.spark.physical.plan import NativeFeed, PhysicalPlan
+from weft.spark.sql_types import column_types
 
 GATHERED = 0.5
 """Partials per row, above which rows are sent instead: partials are sent twice, by group and by bucket."""
@@ -65,4 +66,4 @@ def partial_types(with_time: DataFrame, feeds: Sequence[NativeFeed]) -> dict[str
         for component, names in zip(feed.layout.components, feed.layout.columns, strict=True)
         for name, lift in zip(names, component.lifts, strict=True)
     }
-    return dict(with_time.selectExpr(*(f"{lift} AS {name}" for name, lift in lifts.items())).dtypes) if lifts else {}
+    return column_types(with_time.selectExpr(*(f"{lift} AS {name}" for name, lift in lifts.items()))) if lifts else {}

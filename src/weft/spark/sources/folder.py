@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.model import SourceError
+from weft.spark.sql_types import column_types, quoted
 
 FILE_FORMATS = ("parquet", "json", "csv", "orc")
 
@@ -36,4 +37,4 @@ def _schema(spark: SparkSession, format_: str, folder: str) -> str:
     frame = reader.load(folder)
     if not frame.columns:
         raise UnknownSource(f"{folder} holds no {format_} file to read the schema from; give it as DDL with --schema")
-    return ", ".join(f"`{name}` {type_}" for name, type_ in frame.dtypes)
+    return ", ".join(f"{quoted(name)} {type_}" for name, type_ in column_types(frame).items())
