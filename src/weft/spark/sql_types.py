@@ -8,8 +8,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 def sql_type(data_type: DataType) -> str:
     """
-    >>> sql_type(StructType().add("a b", "int").add("c", ArrayType(StructType().add("d", "string"))))
-    'struct<`a b`:int,`c`:array<struct<`d`:string>>>'
+    >>> from pyspark.sql.types import LongType
+    >>> sql_type(StructType().add("a b", LongType()).add("c", ArrayType(StructType().add("d", LongType()))))
+    'struct<`a b`:bigint,`c`:array<struct<`d`:bigint>>>'
     """
     match data_type:
         case StructType():
