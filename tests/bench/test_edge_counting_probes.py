@@ -22,6 +22,7 @@ classes = st.integers(1, 40).flatmap(lambda slide: st.tuples(st.just(slide), st.
 unions = st.lists(classes, min_size=1, max_size=6).map(Edges.of_classes)
 
 
+@pytest.mark.slow
 @seeded
 @given(unions)
 @example(Edges(((1, 0),)))

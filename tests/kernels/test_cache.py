@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from weft.kernels import BLOCKS, OPERATORS, PANES, TECHNIQUES, Technique, technique
 
 
@@ -44,6 +46,7 @@ for operator in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_kernels_of_different_processes_keep_their_own_helpers_in_a_third(tmp_path: Path) -> None:
     def run(*operators: str) -> list[str]:
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

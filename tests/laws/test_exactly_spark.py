@@ -23,7 +23,8 @@ COUNT = Answer((("n", "bigint"), ("x", "double")), ((3, 0.1), (None, float("nan"
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("queries", [20, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("queries", [100])
 def test_every_query_is_refused_or_answered_as_spark_answers_it(spark: Any, queries: int) -> None:
     lines: list[str] = []
     found = run(spark, SEED, queries, shrink_seconds=30, report=lines.append)

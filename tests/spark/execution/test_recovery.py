@@ -249,6 +249,7 @@ def start_and_go_on(spark: Any, folder: Path) -> Any:
     return run
 
 
+@pytest.mark.slow
 def test_a_plan_of_those_who_join_without_room_stops_the_run_and_a_restart_has_them_all(
     spark: Any, tmp_path: Path, make_disk: MakeDisk
 ) -> None:

@@ -74,7 +74,7 @@ def test_a_bounded_table_is_answered_at_every_slide_as_plain_spark_does(spark: A
         assert_same_rows(answers[query.name].toArrow(), spark.sql(query.spark_sql).toArrow(), key=key, text=query.text)
 
 
-@pytest.mark.parametrize("trigger", [None, "1 millisecond"])
+@pytest.mark.parametrize("trigger", [None, pytest.param("1 millisecond", marks=pytest.mark.slow)])
 def test_where_batches_follow_each_other_every_refresh_is_on_time(
     spark: Any, tmp_path: Path, trigger: str | None
 ) -> None:

@@ -150,6 +150,7 @@ def _overall(length: int, slide: int, call: str = "sum(v)", where: str = "") -> 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_hot_tree_without_keys_is_in_several_buckets_and_answers_stay_exact(spark: Any, tmp_path: Path) -> None:
     # Its queries come and go: parts change their buckets, and a window across the change has slices of both.

@@ -99,7 +99,7 @@ def test_means_of_bins_that_their_type_cannot_hold_are_those_of_spark(spark: Any
     assert middles[0] == middles[1]
 
 
-@pytest.mark.parametrize("phantoms", ["always", "never"])
+@pytest.mark.parametrize("phantoms", ["always", pytest.param("never", marks=pytest.mark.slow)])
 def test_exact_ones_give_the_rows_of_plain_spark_for_every_type_window_and_filter(spark: Any, phantoms: str) -> None:
     rows = spark.sql(ROWS).persist()
     rows.createOrReplaceTempView("stream")
@@ -197,6 +197,7 @@ def test_top_k_by_sum_gives_the_greatest_of_a_group_by_of_plain_spark(spark: Any
             assert list(map(tuple, answers[row.k, row.w][place])) == list(map(tuple, row.v))
 
 
+@pytest.mark.slow
 def test_batches_a_restart_a_joining_query_and_a_question_see_the_same_values(spark: Any, tmp_path: Path) -> None:
     by = "FROM stream GROUP BY k, window(ts, '60 seconds', '15 seconds')"
     first = f"SELECT k, window.start AS start, count(DISTINCT v) AS d, median(v) AS m, count(*) AS n {by}"

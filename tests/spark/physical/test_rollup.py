@@ -102,7 +102,7 @@ def test_rolled_up_groupings_give_the_rows_of_plain_spark_for_keys_of_any_type(s
     assert 'aria-label="Rows, phantoms and passes"' in by_tables.explain("html")
 
 
-@pytest.mark.parametrize("buckets", [1, 3])
+@pytest.mark.parametrize("buckets", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_groupings_that_do_not_gather_give_the_rows_of_plain_spark(
     spark: Any, monkeypatch: pytest.MonkeyPatch, buckets: int
 ) -> None:
