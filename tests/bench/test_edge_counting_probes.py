@@ -43,6 +43,7 @@ def test_every_worked_example_by_every_counter(counter: str, edges: Edges, perio
     assert COUNTERS[counter](edges) * period == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slack", [0, 16, 10_000])
 def test_primes_taken_out_and_primes_decided_give_one_number(slack: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(residues, "SLACK", slack)

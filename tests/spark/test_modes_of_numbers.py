@@ -62,7 +62,9 @@ def without_ansi(spark: Any) -> Any:
 TECHNIQUES_OF_SUMS = [name for name, how in TECHNIQUES.items() if how.accepts(OPERATORS["int_sum"])]
 
 
-@pytest.mark.parametrize("technique", ["auto", *TECHNIQUES_OF_SUMS])
+@pytest.mark.parametrize(
+    "technique", ["auto", *(pytest.param(name, marks=pytest.mark.slow) for name in TECHNIQUES_OF_SUMS)]
+)
 def test_without_ansi_sums_of_integers_wrap_around_in_every_technique(without_ansi: Any, technique: str) -> None:
     texts = [
         query("sum(b) AS total, sum(-b) AS negative, sum(b) + 1 AS more, sum(b) * 3 AS triple"),

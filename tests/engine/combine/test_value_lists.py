@@ -70,6 +70,7 @@ def sliding(groups: list[list[list[int]]], length: int) -> tuple[Any, np.ndarray
     return windows, np.array(offsets, np.int64), values
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, database=None, max_examples=60)
 @given(groups=GROUPS, length=st.integers(1, 5))
 def test_windows_that_slide_read_what_a_look_at_all_their_values_reads(groups: list[Any], length: int) -> None:

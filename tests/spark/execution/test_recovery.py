@@ -324,6 +324,7 @@ def test_rows_after_a_drain_are_refused(spark: Any, tmp_path: Path) -> None:
         start(spark, tmp_path).wait()
 
 
+@pytest.mark.slow
 def test_the_state_that_a_batch_writes_does_not_grow_with_the_window(spark: Any, tmp_path: Path) -> None:
     write_rows(tmp_path / "rows", files=24, rows=50)
     queries = "SELECT k, count(*) AS n FROM stream GROUP BY k, window(ts, '1 hour', '1 second')"

@@ -69,7 +69,12 @@ def views(queries: dict[str, str]) -> list[str]:
     return [f"CREATE VIEW {name} AS {query}" for name, query in queries.items()]
 
 
-@pytest.mark.parametrize("name", GUARDED)
+QUICK = ("argument", "key_and_argument", "filter_by", "conjunction_of_three")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in GUARDED]
+)
 def test_a_query_alone_computes_nothing_for_rows_that_its_where_refuses(
     spark: Any, rows: pa.Table, expected: dict[str, pa.Table], name: str
 ) -> None:

@@ -99,7 +99,8 @@ def test_means_of_bins_that_their_type_cannot_hold_are_those_of_spark(spark: Any
     assert middles[0] == middles[1]
 
 
-@pytest.mark.parametrize("phantoms", ["always", pytest.param("never", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("phantoms", ["always", "never"])
 def test_exact_ones_give_the_rows_of_plain_spark_for_every_type_window_and_filter(spark: Any, phantoms: str) -> None:
     rows = spark.sql(ROWS).persist()
     rows.createOrReplaceTempView("stream")

@@ -26,7 +26,8 @@ FROM range(1200)
 """Times without a pair, with one, with one x or one y for all; y and x of different types; NaN that comes and goes."""
 
 
-@pytest.mark.parametrize("phantoms", ["always", pytest.param("never", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("phantoms", ["always", "never"])
 def test_regressions_are_those_of_plain_spark(spark: Any, phantoms: str) -> None:
     rows = spark.sql(ROWS).persist()
     rows.createOrReplaceTempView("stream")

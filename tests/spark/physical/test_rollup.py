@@ -75,6 +75,7 @@ def plainly(spark: Any, texts: dict[str, str]) -> dict[str, Any]:
     return {name: beside.sql(text).toArrow() for name, text in texts.items()}
 
 
+@pytest.mark.slow
 def test_rolled_up_groupings_give_the_rows_of_plain_spark_for_keys_of_any_type(spark: Any) -> None:
     """Rolled up by Spark, and in tables so small that most rows throw another group out."""
     table = spark.sql(ROWS)
