@@ -31,7 +31,7 @@ def run(
     shrink_seconds: float = 60,
     report: Report = print,
 ) -> list[Finding]:
-    """What so many queries find, known findings aside; the first of each kind is shrunk."""
+    """The findings of this number of queries, without the known ones; the first of each kind is shrunk."""
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # failing queries are no news here
     functions, progress = SparkFunctions(spark), Progress(seed)
     for group in count():

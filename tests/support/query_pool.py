@@ -105,7 +105,7 @@ class CallDrawer:
         self._columns = columns
 
     def draw(self, count: int, failing: int = 2) -> Pool:
-        """A pool with so many calls. Later calls may have earlier ones as arguments."""
+        """A pool with this number of calls. Later calls may have earlier ones as arguments."""
         typed: list[Expr] = []
         for _ in range(count * 20):
             if len(typed) < count and (call := self._call((*self._columns, *typed))):
